@@ -1,0 +1,1 @@
+"""hosts.toml, run profiles, settings and paths: text becomes values here and nowhere else."""

@@ -1,0 +1,64 @@
+"""A run as both front ends see it. Its state comes from files on the host, never from a guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from cockpit.domain.models import HostName, RunId
+
+RunState: TypeAlias = Literal[
+    "queued", "starting", "running", "ready", "stopping", "exited", "lost", "unreachable"
+]
+FINAL_STATES: frozenset[RunState] = frozenset({"exited", "lost"})
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the run is, where its log tells."""
+
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: float | None = None
+    loss: float | None = None
+    step_s: float | None = None
+    tokens_s: float | None = None
+    eta_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One run on one host, at the moment of the last answer."""
+
+    run: RunId
+    profile: str
+    kind: str
+    host: HostName
+    state: RunState
+    gpus: tuple[int, ...] = ()
+    code: int | None = None
+    """The job's own exit code; None while it lives, when a signal ended it, or when it is not known."""
+    signal: int | None = None
+    reason: str | None = None
+    """A stable code: exited, oom_killed, host_restarted, killed_without_record, unreachable, …"""
+    by: Literal["job", "cockpit"] | None = None
+    started_s: float | None = None
+    ended_s: float | None = None
+    log_bytes: int | None = None
+    degraded: str | None = None
+    """supervisor_died, supervisor_stalled: the run goes on and something about it is worse than it should be."""
+    leftover_pids: tuple[int, ...] = ()
+    progress: Progress = field(default_factory=Progress)
+    command: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        return self.state in FINAL_STATES
+
+    @property
+    def exit_status(self) -> int | None:
+        """What `cockpit run` ends with: the code, or 128 + the signal; None when it is not known."""
+        if self.code is not None:
+            return self.code
+        return None if self.signal is None else 128 + self.signal

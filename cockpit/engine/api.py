@@ -1,0 +1,250 @@
+"""What the front ends may ask of the engine. Screens and headless are written against this alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from cockpit.config.hosts import HostSpec
+from cockpit.config.profile import Profile
+from cockpit.domain.incidents import Incident
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.runs import RunView
+from cockpit.engine.events import OnEvent
+from cockpit.engine.fleet import FleetStore
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """A profile that can be chosen. One with mistakes is listed too, with the number of them."""
+
+    name: str
+    path: Path
+    origin: Literal["home", "shipped", "file"]
+    kind: str
+    description: str
+    problems: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CardChoice:
+    """A card that a launch would take, and what speaks against it."""
+
+    host: HostName
+    index: int
+    name: str
+    free_mib: int | None
+    total_mib: int | None
+    holder: str | None = None
+    """Who uses it: a run's name, user:command, or None when it is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at before a launch."""
+
+    code: str
+    verdict: Literal["ok", "warning", "blocked", "unknown"]
+    facts: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """Where, with what and at what price a run would start. Making one sends nothing to start it."""
+
+    profile: Profile
+    host: HostName
+    cards: tuple[CardChoice, ...]
+    candidates: tuple[CardChoice, ...]
+    """Every card of every host that was considered, as it is now."""
+    argv: tuple[str, ...]
+    cwd: str
+    env_set: dict[str, str]
+    """What we set, secrets excluded."""
+    env_secret_names: tuple[str, ...]
+    forwards: tuple[tuple[int, int], ...]
+    script: str
+    """Exactly what the host's shell would run, for a person to read; secrets are names only."""
+    price_per_h: float | None
+    currency: str | None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def blocked(self) -> bool:
+        return any(check.verdict == "blocked" for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """What a stop came to. `left` is empty when nothing of the run is left."""
+
+    run: RunId
+    signals: tuple[str, ...]
+    left: tuple[int, ...] = ()
+    left_commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a run's log as it is shown: harmless text, colours apart."""
+
+    number: int
+    """From 1, by newline, in the whole log."""
+    offset: int
+    text: str
+    spans: tuple[tuple[int, int, str], ...] = ()
+    """(start, end, style) with styles such as "bold red", parsed from the log's own colours."""
+    at_s: float | None = None
+    """Our wall clock when it arrived live; None for what was there before."""
+    severity: Literal["fatal", "warning", "notice"] | None = None
+    """Set on lines that opened an incident."""
+
+
+class RunLog(Protocol):
+    """A bounded window on a run's log that grows by itself while someone watches it."""
+
+    @property
+    def version(self) -> int:
+        """Goes up with every change."""
+
+    @property
+    def first_number(self) -> int:
+        """Number of the oldest line kept."""
+
+    @property
+    def total_lines(self) -> int:
+        """Lines seen from the start of the log, kept or not."""
+
+    @property
+    def total_bytes(self) -> int: ...
+
+    @property
+    def open_text(self) -> str:
+        """The unterminated last line: a prompt, or the present state of a progress bar."""
+
+    @property
+    def ended(self) -> bool: ...
+
+    def __len__(self) -> int:
+        """Lines kept."""
+
+    def line(self, position: int) -> LogLine:
+        """The line at `position` of those kept, 0 being the oldest."""
+
+    def close(self) -> None:
+        """Stop watching; the lines stay readable."""
+
+
+class RunStore(Protocol):
+    """Every run we know of, newest first, under one version counter."""
+
+    @property
+    def version(self) -> int: ...
+
+    def all(self) -> Sequence[RunView]: ...
+
+    def get(self, run: RunId) -> RunView | None: ...
+
+
+class IncidentStore(Protocol):
+    """Every incident of this session, under one version counter."""
+
+    @property
+    def version(self) -> int: ...
+
+    def all(self) -> Sequence[Incident]:
+        """Sorted as a person should read them: fatal open, warning open, seen, the rest."""
+
+    def get(self, key: str) -> Incident | None: ...
+
+    def set_state(
+        self, key: str, state: Literal["open", "seen", "closed"], why: str = ""
+    ) -> None: ...
+
+
+class EngineApi(Protocol):
+    """One engine, used by the TUI and by headless alike. All of it runs on one asyncio loop."""
+
+    @property
+    def fleet(self) -> FleetStore: ...
+
+    @property
+    def runs(self) -> RunStore: ...
+
+    @property
+    def incidents(self) -> IncidentStore: ...
+
+    @property
+    def hosts(self) -> dict[HostName, HostSpec]: ...
+
+    def now_s(self) -> float:
+        """The monotonic clock that `HostState.age_s` wants."""
+
+    def wall_s(self) -> float: ...
+
+    def subscribe(self, listener: OnEvent) -> Callable[[], None]: ...
+
+    async def start(self) -> None:
+        """Begin to connect every host; returns at once."""
+
+    async def close(self) -> None:
+        """Let go of every host. Runs go on."""
+
+    def focus(self, host: HostName | None) -> None:
+        """The host that is looked at: sampled at 2 Hz, slow readings included."""
+
+    def set_interval(self, seconds: float) -> None:
+        """Time between samples, 0.2 to 60."""
+
+    def probe_now(self, hosts: Sequence[HostName] = ()) -> None:
+        """Reconnect or sample at once; empty means every host."""
+
+    def connect(self, host: HostName) -> None: ...
+
+    def disconnect(self, host: HostName) -> None: ...
+
+    async def add_host(self, name: str, pasted: str, *, replace: bool = False) -> HostSpec:
+        """Record a host in hosts.toml and begin to connect it. Raises UsageError, StorageError."""
+
+    async def remove_host(self, host: HostName) -> None: ...
+
+    async def reload_hosts(self) -> None:
+        """Read hosts.toml again after an edit. Raises ConfigError, and keeps what was."""
+
+    async def trust(self, host: HostName, fingerprint: str) -> None:
+        """Accept the offered key (first contact) or replace the known one, if it is this one.
+
+        Raises HostKeyChanged when the host offers another key by now.
+        """
+
+    def shell_argv(self, host: HostName) -> list[str]:
+        """The command that opens a shell on the host in this terminal, by the system's ssh."""
+
+    def profiles(self) -> Sequence[ProfileEntry]: ...
+
+    async def plan(
+        self,
+        profile: str,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        """Resolve a profile (name or path). Raises ProfileError, NotNow, UsageError, TransportError."""
+
+    async def launch(self, plan: LaunchPlan) -> RunId:
+        """Start it; returns once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
+
+    async def stop(self, run: RunId) -> StopReport:
+        """The stop ladder, to its end. Raises RunUnknown, TransportError."""
+
+    async def signal_process(self, host: HostName, pid: int, started_ticks: int, name: str) -> None:
+        """Send INT, TERM or KILL to a process that still is the one that was shown."""
+
+    def log(self, run: RunId) -> RunLog:
+        """Watch a run's log. Raises RunUnknown."""
+
+    def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
+        """The first remedy with a patch, as `--set` strings; empty when there is none."""

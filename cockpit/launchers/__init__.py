@@ -1,0 +1,1 @@
+"""One module a launcher: a run profile becomes argv, environment, ports and readiness. Pure."""

@@ -1,0 +1,1 @@
+"""A screen wires widgets to the engine; it knows no wire."""

@@ -1,0 +1,1 @@
+"""A widget is given data and draws it."""
