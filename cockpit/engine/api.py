@@ -246,5 +246,11 @@ class EngineApi(Protocol):
     def log(self, run: RunId) -> RunLog:
         """Watch a run's log. Raises RunUnknown."""
 
+    async def save_log(self, run: RunId, target: Path) -> int:
+        """Copy the run's whole log, byte for byte, to a file on this computer; returns its size.
+
+        Never replaces a file that exists. Raises RunUnknown, StorageError, TransportError.
+        """
+
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
         """The first remedy with a patch, as `--set` strings; empty when there is none."""
