@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from cockpit.config.hosts import HostSpec
-from cockpit.config.profile import Profile
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import RunView
 from cockpit.engine.events import OnEvent
 from cockpit.engine.fleet import FleetStore
+
+if TYPE_CHECKING:  # pydantic loads after the first paint
+    from cockpit.config.hosts import HostSpec
+    from cockpit.config.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
