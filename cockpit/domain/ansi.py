@@ -20,13 +20,15 @@ _MARKS_IN_A_ROW: Final = 3
 """Combining marks kept on one character: stacks of them paint over the neighbouring lines."""
 
 ESCAPE: Final = re.compile(
-    r"(?:\x1b\[|\x9b)(?P<params>[0-?]{0,64})[ -/]{0,8}(?P<final>[@-~]?)"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x1b\x07\x90\x98\x9c-\x9f]{0,65536}(?:\x07|\x1b\\|\x9c)"
-    r"|\x1b[\]PX^_]"
-    r"|\x1b[ -/]{0,8}[0-~]?"
+    r"\x1b(?:\[(?P<params>[0-?]{0,64})[ -/]{0,8}(?P<final>[@-~]?)"
+    r"|[\]PX^_][^\x1b\x07]{0,65536}(?:\x07|\x1b\\)"
+    r"|[\]PX^_]"
+    r"|[ -/]{0,8}[0-~]?)"
 )
 """CSI; terminated strings (OSC, DCS, …); the opening of an unterminated one, whose text stays in
-view; any other escape. Each part is bounded, so that no input makes the match quadratic."""
+view; any other escape. Each part is bounded and the first character is one literal, for speed."""
+
+_C1: Final = re.compile("[\x80-\x9f]")
 
 _SELECTORS: Final = "\ufe00-\ufe0f\u180b-\u180d\U000e0100-\U000e01ef"
 _MARKS: Final = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -76,16 +78,15 @@ def clean(text: str) -> str:
 
 def strip_ansi(text: str) -> str:
     """Only the escapes go; the rest stays as it was."""
-    if "\x1b" not in text and (text.isascii() or not _has_c1(text)):
+    text = _with_seven_bits(text)
+    return ESCAPE.sub("", text) if "\x1b" in text else text
+
+
+def _with_seven_bits(text: str) -> str:
+    """The one-character forms of escapes (C1) as the two characters that they stand for."""
+    if text.isascii() or not _C1.search(text):
         return text
-    return ESCAPE.sub("", text)
-
-
-_C1: Final = re.compile("[\x80-\x9f]")
-
-
-def _has_c1(text: str) -> bool:
-    return _C1.search(text) is not None
+    return _C1.sub(lambda match: "\x1b" + chr(ord(match[0]) - 0x40), text)
 
 
 def safe_line(text: str | bytes, limit: int = DISPLAY_CHARS) -> str:
@@ -101,7 +102,8 @@ def safe_line(text: str | bytes, limit: int = DISPLAY_CHARS) -> str:
 
 def ansi_spans(text: str) -> tuple[str, tuple[Span, ...]]:
     """The plain text and the colours that its SGR sequences asked for."""
-    if "\x1b" not in text and (text.isascii() or not _has_c1(text)):
+    text = _with_seven_bits(text)
+    if "\x1b" not in text:
         return clean(text), ()
     pen, spans, parts, length, position = _PLAIN, list[Span](), list[str](), 0, 0
     for match in ESCAPE.finditer(text):

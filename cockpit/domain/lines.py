@@ -16,6 +16,7 @@ KEPT_BYTES: Final = 64 * 1024
 _ROWS_ABOVE: Final = 32
 """How far up a redraw may reach."""
 _MOVES: Final = re.compile(r"\r+|\x08+|\x1b\[(\d{0,4})([AFGK])")
+_CURSOR: Final = re.compile(r"\x1b\[\d{0,4}[AFGK]")
 _PARTIAL: Final = codecs.getincrementaldecoder("utf-8")
 
 
@@ -139,7 +140,7 @@ class LineAssembler:
         text = raw.rstrip(b"\r").decode("utf-8", "replace")
         offset, number = self.open_offset, self.number
         self.open_offset, self.number = offset + size, number + 1
-        if self._row is _BLANK and not _MOVES.search(text):
+        if self._row is _BLANK and not _redraws(text):
             self._above.append(text)
             return Line(number, offset, *self._show(text, dropped))
         row = self._draw(text)
@@ -227,6 +228,12 @@ class _RowPen:
             self._text = self._above[-self._up]
             self._moved = True
         self._fresh = True if to_start else self._fresh
+
+
+def _redraws(text: str) -> bool:
+    if "\r" in text or "\x08" in text:
+        return True
+    return "\x1b[" in text and _CURSOR.search(text) is not None
 
 
 def _bounded(raw: bytes, dropped: int) -> tuple[bytes, int]:
