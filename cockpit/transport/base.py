@@ -51,6 +51,8 @@ class Completed:
     stdout: bytes
     stderr: bytes
     signal: str | None = None
+    truncated: bool = False
+    """There was more than `limit` bytes of stdout: the command was ended and its exit code is not known."""
 
 
 class ByteChannel(Protocol):
@@ -64,7 +66,10 @@ class ByteChannel(Protocol):
         """At least one byte of stdout, b"" at its end. Raises LinkLost when the connection is gone."""
 
     async def write(self, data: bytes) -> None:
-        """Send to stdin. Raises LinkLost."""
+        """Send to stdin; returns when the host takes it. Raises LinkLost.
+
+        What is sent to a command that has ended is dropped.
+        """
 
     async def write_eof(self) -> None: ...
 
@@ -74,8 +79,27 @@ class ByteChannel(Protocol):
     async def wait(self) -> int | None:
         """The exit code; None when a signal ended it or the link went first."""
 
+    @property
+    def signal(self) -> str | None:
+        """The signal that ended the command, such as KILL; None as long as none did."""
+
     async def close(self) -> None:
         """End the command by closing its streams; returns within seconds whatever the host does."""
+
+
+class TcpStream(Protocol):
+    """A connection to a TCP port as the host sees it, carried by ours. Not one of the three channels."""
+
+    async def read(self, limit: int = 65536) -> bytes:
+        """At least one byte, b"" at the end. Raises LinkLost."""
+
+    async def write(self, data: bytes) -> None:
+        """Raises LinkLost."""
+
+    async def write_eof(self) -> None: ...
+
+    async def close(self) -> None:
+        """Returns within seconds whatever the host does."""
 
 
 class HostTransport(Protocol):
@@ -100,9 +124,25 @@ class HostTransport(Protocol):
     async def run(
         self, script: bytes, *, stdin: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20
     ) -> Completed:
-        """`open`, send `stdin`, collect at most `limit` bytes of each stream.
+        """`open`, send `stdin`, collect at most `limit` bytes of stdout and the last 64 KiB of stderr.
 
-        Raises what `open` raises, and LinkLost on time-out.
+        Raises what `open` raises, and LinkLost on time-out (`why` is "timeout").
+        """
+
+    async def open_tcp(
+        self, port: int, host: str = "127.0.0.1", *, timeout_s: float = 10.0
+    ) -> TcpStream:
+        """Connect to a port as the host sees it, without a port on this computer.
+
+        Raises LinkLost; HostUnreachable when nothing listens there (`why` is "refused" or "timeout").
+        """
+
+    async def forward(
+        self, local_port: int, remote_port: int, remote_host: str = "127.0.0.1"
+    ) -> int:
+        """Listen on this computer's loopback until the connection ends; 0 takes a free port.
+
+        Returns the local port. Raises LinkLost, and TransportError `port_taken` with `port`.
         """
 
     async def wait_closed(self) -> str:
