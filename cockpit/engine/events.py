@@ -23,6 +23,14 @@ class LinkChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class HostRestarted:
+    """The machine or its container started anew since we last saw it: what ran on it is gone."""
+
+    host: HostName
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunChanged:
     """A run's state changed; `before` is None when it is new to us."""
 
@@ -51,7 +59,7 @@ class LaunchStep:
     text: str = ""
 
 
-Event: TypeAlias = LinkChanged | RunChanged | IncidentChanged | LaunchStep
+Event: TypeAlias = LinkChanged | HostRestarted | RunChanged | IncidentChanged | LaunchStep
 OnEvent: TypeAlias = Callable[[Event], None]
 
 

@@ -11,6 +11,8 @@ from cockpit.errors import Fact
 
 HISTORY_SAMPLES = 900
 """Points kept for each card: 15 minutes at 1 Hz."""
+HISTORY_CARDS = 64
+"""Cards of one host that have a past; replaced and renamed ones are forgotten beyond it."""
 
 
 @dataclass(slots=True)
@@ -52,11 +54,20 @@ class HostState:
     address: str | None = None
     latency_s: float | None = None
     noise: bytes = b""
+    faults: int = 0
+    """Lines of its sampler that were no sample, since we began."""
     version: int = 0
 
     def age_s(self, now_s: float) -> float | None:
         """Seconds since the newest sample arrived, by the same monotonic clock."""
         return None if self.received_s is None else max(0.0, now_s - self.received_s)
+
+
+def _forget_absent(state: HostState, sample: HostSample) -> None:
+    """A host may name new cards for ever; only those that it has now keep their past."""
+    present = {history_key(gpu) for gpu in sample.gpus[:HISTORY_CARDS]}
+    for key in [key for key in state.history if key not in present]:
+        del state.history[key]
 
 
 def history_key(gpu: GpuSample) -> str:
@@ -85,11 +96,13 @@ class FleetStore:
         state.latest, state.received_s, state.facts = sample, received_s, sample.facts
         for gpu in sample.gpus:
             state.history.setdefault(history_key(gpu), GpuHistory()).append(sample.at_s, gpu)
+        if len(state.history) > HISTORY_CARDS:
+            _forget_absent(state, sample)
         self._touch(state)
         return state
 
     def set_link(
-        self, host: HostName, link: LinkState, code: str | None = None, **why: Fact
+        self, host: HostName, link: LinkState, /, code: str | None = None, **why: Fact
     ) -> LinkState:
         """Change a link's state; returns the state before."""
         state = self.hosts[host]
@@ -98,7 +111,7 @@ class FleetStore:
         self._touch(state)
         return before
 
-    def update(self, host: HostName, **changes: object) -> None:
+    def update(self, host: HostName, /, **changes: object) -> None:
         """Set plain fields of a host's state (address, latency_s, retry_at_s, fingerprint, …)."""
         state = self.hosts[host]
         for name, value in changes.items():
