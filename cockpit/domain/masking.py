@@ -1,0 +1,67 @@
+"""Secrets out of whatever is shown, emitted or stored: in text, and in a byte stream cut anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+STAR = "*"
+"""A secret is covered star by byte: offsets into a log stay true."""
+LEAST_CHARS = 6
+"""A shorter value is no secret worth the name, and masking it would blot out ordinary text."""
+
+
+class Masker:
+    """Replaces every known secret; knows none when made of nothing."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        kept = sorted({value for value in secrets if len(value) >= LEAST_CHARS}, key=len)
+        self._values = [value.encode() for value in reversed(kept)]
+        pattern = b"|".join(re.escape(value) for value in self._values)
+        self._pattern = re.compile(pattern) if pattern else None
+        self._text = re.compile("|".join(re.escape(value) for value in reversed(kept)) or r"(?!)")
+        self._longest = max((len(value) for value in self._values), default=0)
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def text(self, text: str) -> str:
+        return self._text.sub(lambda hit: STAR * len(hit[0]), text) if self._values else text
+
+    def masked(self, data: bytes) -> bytes:
+        if self._pattern is None:
+            return data
+        return self._pattern.sub(lambda hit: STAR.encode() * len(hit[0]), data)
+
+    def stream(self) -> MaskedStream:
+        return MaskedStream(self)
+
+    def held_back(self, data: bytes) -> int:
+        """How many of the last bytes may be the beginning of a secret."""
+        for size in range(min(self._longest - 1, len(data)), 0, -1):
+            tail = data[-size:]
+            if any(value.startswith(tail) for value in self._values):
+                return size
+        return 0
+
+
+class MaskedStream:
+    """Masks a stream whose pieces may end in the middle of a secret."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """What can be passed on; the possible beginning of a secret waits for the next piece."""
+        if not self._masker:
+            return data
+        data = self._masker.masked(self._held + data)
+        size = self._masker.held_back(data)
+        self._held = data[len(data) - size :] if size else b""
+        return data[: len(data) - size]
+
+    def finish(self) -> bytes:
+        """The rest: no secret was completed."""
+        rest, self._held = self._held, b""
+        return rest

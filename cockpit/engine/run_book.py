@@ -1,0 +1,111 @@
+"""Every run that is known, newest first, under one version counter; the agents' answers write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.runs import Progress, RunState, RunView
+from cockpit.errors import RunUnknown
+
+OnChange = Callable[[RunView, RunView | None], None]
+
+_UNREACHABLE: frozenset[RunState] = frozenset(
+    {"queued", "starting", "running", "ready", "stopping"}
+)
+
+
+class RunBook:
+    """What `RunStore` promises, plus the writing side. `on_change` hears of new runs and state changes."""
+
+    def __init__(self, on_change: OnChange) -> None:
+        self._runs: dict[RunId, RunView] = {}
+        self._sorted: tuple[RunView, ...] | None = ()
+        self._on_change = on_change
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def all(self) -> Sequence[RunView]:
+        if self._sorted is None:
+            newest_first = sorted(self._runs.values(), key=lambda view: -(view.started_s or 0.0))
+            self._sorted = tuple(newest_first)
+        return self._sorted
+
+    def get(self, run: RunId) -> RunView | None:
+        return self._runs.get(run)
+
+    def of_host(self, host: HostName) -> list[RunView]:
+        return [view for view in self._runs.values() if view.host == host]
+
+    def find(self, wanted: str) -> RunView:
+        """By id, by a unique prefix of it, or the newest run of a profile of that name. Raises RunUnknown."""
+        exact = self._runs.get(RunId(wanted))
+        if exact is not None:
+            return exact
+        named = [view for view in self.all() if view.profile == wanted]
+        if named:
+            return named[0]
+        begun = [view for view in self.all() if view.run.startswith(wanted)] if wanted else []
+        if len(begun) == 1:
+            return begun[0]
+        if begun:
+            raise RunUnknown("run_ambiguous", run=wanted, matches=tuple(v.run for v in begun[:8]))
+        raise RunUnknown(run=wanted, known=tuple(view.run for view in self.all()[:8]))
+
+    def record(self, view: RunView) -> None:
+        """Take what a host says of a run. What its log told before (progress, readiness) is kept."""
+        before = self._runs.get(view.run)
+        if before is not None:
+            view = _kept(before, view)
+            if view == before:
+                return
+        self._put(view)
+        if before is None or before.state != view.state:
+            self._on_change(view, before)
+
+    def progress(self, run: RunId, progress: Progress) -> None:
+        before = self._runs.get(run)
+        if before is not None and before.progress != progress:
+            self._put(replace(before, progress=progress))
+
+    def ready(self, run: RunId) -> None:
+        """A running run answered as its profile says it must."""
+        before = self._runs.get(run)
+        if before is not None and before.state in ("starting", "running"):
+            after = replace(before, state="ready")
+            self._put(after)
+            self._on_change(after, before)
+
+    def host_lost(self, host: HostName) -> None:
+        """Our link is gone: what lived there is unreachable to us, which says nothing about the run."""
+        for view in self.of_host(host):
+            if view.state in _UNREACHABLE:
+                after = replace(view, state="unreachable", reason="unreachable")
+                self._put(after)
+                self._on_change(after, view)
+
+    def forget_missing(self, host: HostName, present: Iterable[RunId]) -> None:
+        """The host answered without them: their folders were removed there."""
+        kept = set(present)
+        for view in self.of_host(host):
+            if view.run not in kept and view.state == "unreachable":
+                after = replace(view, state="lost", reason="run_dir_gone")
+                self._put(after)
+                self._on_change(after, view)
+
+    def _put(self, view: RunView) -> None:
+        self._runs[view.run] = view
+        self._sorted = None
+        self._version += 1
+
+
+def _kept(before: RunView, view: RunView) -> RunView:
+    if view.progress == Progress():
+        view = replace(view, progress=before.progress)
+    if before.state == "ready" and view.state == "running":
+        view = replace(view, state="ready")
+    return view
