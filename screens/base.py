@@ -1,0 +1,191 @@
+"""What every full screen shares: header, incident strip, key bar, one pull at 4 Hz, events at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widgets import Static
+
+from cockpit.domain.incidents import Incident
+from cockpit.domain.occupancy import Sums
+from cockpit.i18n import _
+from cockpit.widgets.footer_bar import FooterBar, KeyHint, mode_hints
+from cockpit.widgets.header_line import HeaderFacts, HeaderLine
+from cockpit.widgets.incident_strip import IncidentStrip
+from cockpit.widgets.look import Look
+from cockpit.widgets.options import UiOptions
+
+if TYPE_CHECKING:
+    from cockpit.engine.api import EngineApi
+    from cockpit.engine.events import Event
+
+PULL_S = 0.25
+"""At most four repaints a second; an incident does not wait for them."""
+LEAST_WIDTH, LEAST_HEIGHT = 60, 15
+
+
+class Services(Protocol):
+    """What the app offers to its screens."""
+
+    @property
+    def engine(self) -> EngineApi: ...
+
+    @property
+    def options(self) -> UiOptions: ...
+
+    @property
+    def look(self) -> Look: ...
+
+
+def services(node: DOMNode) -> Services:
+    """The app that `node` lives in, as far as screens may know it; dialogs use it too."""
+    return cast("Services", node.app)
+
+
+class TooSmall(Static):
+    """What is shown instead of everything when nothing would be readable."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="too-small", markup=False)
+
+
+class CockpitScreen(Screen[None]):
+    """A screen of one of the five modes. Subclasses give `compose_body`, `pull`, and maybe `hear`."""
+
+    MODE: ClassVar[str] = "fleet"
+    """The mode that the key bar marks as the present one."""
+    HINTS: ClassVar[tuple[str, ...]] = ()
+    """Ids of the bindings that the key bar shows, the most useful first."""
+
+    def compose(self) -> ComposeResult:
+        yield HeaderLine()
+        with Vertical(id="body"):
+            yield from self.compose_body()
+        yield IncidentStrip()
+        yield FooterBar(mode_hints(), self.MODE)
+        yield TooSmall()
+
+    def compose_body(self) -> ComposeResult:
+        yield from ()
+
+    @property
+    def engine(self) -> EngineApi:
+        return services(self).engine
+
+    @property
+    def look(self) -> Look:
+        return services(self).look
+
+    def pull(self) -> None:
+        """Take what changed from the stores. Called at most 4 times a second, only while current."""
+
+    def hear(self, event: Event) -> None:
+        """An edge, at once: an incident, a link or a run changed. Called only while current."""
+
+    def undo_layer(self) -> bool:
+        """Take back one layer inside this screen (a search, a filter); False when there is none."""
+        return False
+
+    def on_mount(self) -> None:
+        self.set_interval(PULL_S, self._pull_if_current)
+
+    def on_screen_resume(self) -> None:
+        self.show_frame()
+        self.pull()
+        self.call_after_refresh(self.show_hints)
+
+    def _pull_if_current(self) -> None:
+        if self.is_current:
+            self.show_frame()
+            self.pull()
+
+    def engine_event(self, event: Event) -> None:
+        """The app hands every event of the engine to the current screen."""
+        self.show_frame()
+        self.hear(event)
+
+    def show_frame(self) -> None:
+        """Bring header and strip up to date; both draw only when something differs."""
+        incidents = self.engine.incidents.all()
+        self.query_one(IncidentStrip).show(incidents)
+        self.query_one(HeaderLine).show(header_facts(self.engine, incidents, self.header_note()))
+
+    def header_note(self) -> str:
+        """One short thing that a person must not forget while this screen is shown."""
+        return ""
+
+    def show_hints(self) -> None:
+        """Read the keys that are live from the bindings; call it when focus or state changes them."""
+        live = {
+            active.binding.id: active.binding
+            for active in reversed(self.active_bindings.values())
+            if active.binding.id and active.enabled
+        }
+        hints = [
+            KeyHint(self.app.get_key_display(live[name]), live[name].description, live[name].action)
+            for name in self.HINTS
+            if name in live
+        ]
+        helping = KeyHint("?", _("help"), "app.help")
+        self.query_one(FooterBar).show(hints, helping)
+
+    @on(FooterBar.Pressed)
+    async def _run_hint(self, event: FooterBar.Pressed) -> None:
+        await self.run_action(event.action)
+
+    @on(IncidentStrip.Opened)
+    def _open_incident(self, event: IncidentStrip.Opened) -> None:
+        from cockpit.screens.navigation import open_incident
+
+        open_incident(self.app, event.key)
+
+    def on_descendant_focus(self) -> None:
+        if self.is_current:
+            self.call_after_refresh(self.show_hints)
+
+    def on_resize(self, event: events.Resize) -> None:
+        width, height = event.size
+        small = width < LEAST_WIDTH or height < LEAST_HEIGHT
+        self.set_class(small, "-too-small")
+        if small:
+            words = _(
+                "cockpit needs {least_width}x{least_height} cells; this window has {width}x{height}."
+            )
+            words = words.format(
+                least_width=LEAST_WIDTH, least_height=LEAST_HEIGHT, width=width, height=height
+            )
+            self.query_one(TooSmall).update(
+                f"{words}\n" + _("Make it larger; q quits, runs go on.")
+            )
+
+
+def header_facts(engine: EngineApi, incidents: Sequence[Incident], note: str) -> HeaderFacts:
+    """The header's numbers out of the stores."""
+    open_ones = [one for one in incidents if one.state in ("open", "applied")]
+    return HeaderFacts(
+        sums=fleet_sums(engine),
+        fatal=sum(one.severity == "fatal" for one in open_ones),
+        warnings=sum(one.severity == "warning" for one in open_ones),
+        wall_s=int(engine.wall_s()),
+        note=note,
+    )
+
+
+def fleet_sums(engine: EngineApi) -> Sums:
+    """Totals over every host; 800 cards take about a millisecond."""
+    sums = Sums(hosts=len(engine.fleet.hosts))
+    for name, state in engine.fleet.hosts.items():
+        spec = engine.hosts.get(name)
+        price, currency = (spec.price_per_h, spec.currency) if spec else (None, None)
+        sums.live_hosts += state.link in ("live", "degraded")
+        if state.latest is None:
+            sums.add_unseen(price, currency)
+        else:
+            sums.add(state.latest, price, currency)
+    return sums

@@ -1,0 +1,85 @@
+"""What the app says by itself: toasts for incidents, the keyboard's state, how to quit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from textual.app import App
+
+from cockpit.domain.text import safe_line
+from cockpit.engine.events import Event, IncidentChanged
+from cockpit.i18n import _
+from cockpit.widgets.incident_strip import summary, where
+from cockpit.widgets.toasts import ToastOrder, ToastRules
+
+INTERRUPT_S = 2.0
+
+
+class Notices:
+    """One for each app. Everything that it says was written by us or cleaned, and is never markup."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._rules = ToastRules()
+        self._told_input_method = False
+        self._fatal_shown = False
+        self._interrupted_s = -INTERRUPT_S
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, IncidentChanged) and (order := self._rules.decide(event)):
+            self._toast(order)
+
+    def _toast(self, order: ToastOrder) -> None:
+        if order.kind == "more":
+            title, text = "", _("{count} more; i shows them").format(count=order.count)
+        elif order.kind == "storm":
+            text = _("{count} incidents in 1 min; i shows them").format(count=order.count)
+            title = ""
+        else:
+            title = f"{order.incident.family}  {where(order.incident)}"
+            text = safe_line(summary(order.incident))
+            if order.kind == "recovered":
+                title += "  " + _("is over")
+        self._fatal_shown = self._fatal_shown or order.severity == "error"
+        self._app.notify(
+            text, title=title, severity=order.severity, timeout=order.lasts_s, markup=False
+        )
+
+    def any_key(self) -> None:
+        """A fatal toast stays until a key: this is one."""
+        if self._fatal_shown:
+            self._fatal_shown = False
+            self._app.clear_notifications()
+
+    def input_method_is_on(self) -> None:
+        if not self._told_input_method:
+            self._told_input_method = True
+            words = _("Your input method is on; keys need plain letters (Shift or Ctrl+Space).")
+            self._app.notify(words, markup=False)
+
+    def interrupt(self) -> None:
+        """ctrl+c copies a selection; else it says how to quit, and quits on the second press."""
+        selected = self._app.screen.get_selected_text()
+        if selected:
+            self._app.copy_to_clipboard(selected)
+            return
+        now_s = time.monotonic()
+        if now_s - self._interrupted_s < INTERRUPT_S:
+            self._app.exit()
+        self._interrupted_s = now_s
+        self._app.notify(_("ctrl+q quits, or ctrl+c again; runs go on."), markup=False)
+
+    def apply_keymap(self, keys: Mapping[str, str]) -> None:
+        """Take the user's `[keys]`, and say in words what could not be taken."""
+        from cockpit.screens.keys import APP_BINDINGS, binding_ids, checked_keymap
+
+        if not keys:
+            return
+        known = binding_ids(APP_BINDINGS)
+        known += [id for screen in self._app.screen_stack for id in binding_ids(screen.BINDINGS)]
+        taken, problems = checked_keymap(keys, [*known, *keys])
+        self._app.set_keymap(taken)
+        if problems:
+            self._app.notify("\n".join(problems[:4]), severity="warning", markup=False)

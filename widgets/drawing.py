@@ -1,0 +1,59 @@
+"""A line under construction: pieces of text with styles, measured in cells, that become one Strip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from cockpit.domain.cells import cell_len
+
+Piece = tuple[str, Style]
+
+
+def width_of(text: str) -> int:
+    """Cells that `text` takes; plain ASCII, by far the most, is not looked at twice."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+class Line:
+    """Append pieces from left to right; ask where the pen is; end with a strip of an exact width."""
+
+    __slots__ = ("_ground", "_segments", "cells")
+
+    def __init__(self, ground: Style) -> None:
+        self._segments: list[Segment] = []
+        self._ground = ground
+        self.cells = 0
+
+    def add(self, text: str, style: Style | None = None) -> Line:
+        if text:
+            self._segments.append(Segment(text, self._ground if style is None else style))
+            self.cells += width_of(text)
+        return self
+
+    def add_all(self, pieces: Iterable[Piece]) -> Line:
+        for text, style in pieces:
+            self.add(text, style)
+        return self
+
+    def pad_to(self, cells: int, style: Style | None = None) -> Line:
+        """Blanks up to column `cells`; nothing when the pen is there or past it."""
+        return self.add(" " * (cells - self.cells), style)
+
+    def fill_to(self, cells: int, sign: str, style: Style) -> Line:
+        return self.add(sign * (cells - self.cells), style)
+
+    def strip(self, width: int, over: Style | None = None) -> Strip:
+        """The line, cut or filled to `width`; `over` is laid on all of it (a cursor)."""
+        self.pad_to(width)
+        strip = Strip(Segment.simplify(self._segments), self.cells)
+        if self.cells > width:
+            strip = strip.crop(0, width)
+        return strip if over is None else strip.apply_style(over)
+
+
+def pieces_width(pieces: Iterable[Piece]) -> int:
+    return sum(width_of(text) for text, _style in pieces)

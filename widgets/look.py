@@ -1,0 +1,87 @@
+"""The look of this session: glyphs and ready-made styles, so that a drawn line builds none of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+
+from cockpit.domain.incidents import Severity
+from cockpit.widgets.glyphs import UNICODE, Glyphs
+from cockpit.widgets.theme import DEFAULT_PALETTE, Palette
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a widget needs to draw: signs, and one Rich style for each role, the ground included."""
+
+    palette: Palette = DEFAULT_PALETTE
+    glyphs: Glyphs = UNICODE
+
+    def __post_init__(self) -> None:
+        p = self.palette
+        roles = {
+            "text": Style(color=p.fg, bgcolor=p.bg),
+            "strong": Style(color=p.fg, bgcolor=p.bg, bold=True),
+            "muted": Style(color=p.muted, bgcolor=p.bg),
+            "faint": Style(color=p.faint, bgcolor=p.bg),
+            "ok": Style(color=p.ok, bgcolor=p.bg),
+            "warn": Style(color=p.warn, bgcolor=p.bg, bold=p.ansi),
+            "fatal": Style(color=p.fatal, bgcolor=p.bg, bold=True, reverse=p.ansi and p.dark),
+            "fatal_badge": Style(color=p.bg, bgcolor=p.fatal, bold=True)
+            if not p.ansi
+            else Style(color=p.fatal, bold=True, reverse=True),
+            "warn_badge": Style(color=p.bg, bgcolor=p.warn, bold=True)
+            if not p.ansi
+            else Style(color=p.warn, bold=True, reverse=True),
+            "bar_text": Style(color=p.fg, bgcolor=p.panel),
+            "bar_muted": Style(color=p.muted, bgcolor=p.panel),
+            "bar_key": Style(color=p.ok, bgcolor=p.panel, bold=True),
+            "bar_on": Style(color=p.bg, bgcolor=p.ok, bold=True)
+            if not p.ansi
+            else Style(color=p.ok, bold=True, reverse=True),
+            "cursor": Style(reverse=True, bold=True)
+            if p.ansi
+            else Style(bgcolor=_cursor_ground(p)),
+        }
+        for role, style in roles.items():
+            object.__setattr__(self, role, style)
+
+    text: Style = Style.null()
+    strong: Style = Style.null()
+    muted: Style = Style.null()
+    faint: Style = Style.null()
+    ok: Style = Style.null()
+    warn: Style = Style.null()
+    fatal: Style = Style.null()
+    fatal_badge: Style = Style.null()
+    warn_badge: Style = Style.null()
+    bar_text: Style = Style.null()
+    bar_muted: Style = Style.null()
+    bar_key: Style = Style.null()
+    bar_on: Style = Style.null()
+    cursor: Style = Style.null()
+    """Laid over a line that the cursor is on."""
+
+    def severity(self, severity: Severity) -> Style:
+        return {"fatal": self.fatal, "warning": self.warn}.get(severity, self.muted)
+
+
+def _cursor_ground(palette: Palette) -> str:
+    return "#26313b" if palette.dark else "#d9e6f0"
+
+
+@lru_cache(1)
+def _default_look() -> Look:
+    return Look()
+
+
+def look_of(widget: Widget) -> Look:
+    """The look of the app that `widget` lives in; the default one in any other app."""
+    look = getattr(widget.app, "look", None)
+    return look if isinstance(look, Look) else _default_look()
