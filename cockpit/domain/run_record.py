@@ -85,6 +85,7 @@ class RunRecord:
             leftover_pids=tuple(process.pid for process in self.leftovers),
             command=self.command,
             tags=self.tags,
+            notes=self.notes,
         )
 
 

@@ -51,6 +51,8 @@ class RunView:
     progress: Progress = field(default_factory=Progress)
     command: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """Kept with the run on its host, and as untrusted as the host."""
 
     @property
     def ended(self) -> bool:

@@ -16,6 +16,7 @@ from cockpit.engine.fleet import FleetStore
 if TYPE_CHECKING:  # pydantic loads after the first paint
     from cockpit.config.hosts import HostSpec
     from cockpit.config.profile import Profile
+    from cockpit.launchers.base import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class LaunchPlan:
     price_per_h: float | None
     currency: str | None
     checks: tuple[Check, ...] = ()
+    launch: Launch | None = None
+    """What the launcher made of the profile; secrets are names only."""
 
     @property
     def blocked(self) -> bool:

@@ -1,0 +1,89 @@
+"""Is a server up? Its paths are asked through the SSH connection, without a port on this computer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+from cockpit.engine.bounds import attempt, within
+from cockpit.errors import CockpitError
+from cockpit.launchers.base import Readiness
+from cockpit.transport.base import HostTransport, TcpStream
+
+POLL_S = 1.0
+POLL_SLOW_S = 5.0
+SLOW_AFTER_S = 120.0
+ASK_LIMIT_S = 5.0
+_HEAD_BYTES = 4096
+
+
+async def http_ok(transport: HostTransport, port: int, path: str) -> bool:
+    """True when GET `path` on the host's loopback answers 2xx. False for everything else, silence included."""
+    try:
+        return await within(ASK_LIMIT_S, _status_is_2xx(transport, port, path))
+    except (CockpitError, asyncio.TimeoutError):
+        return False
+
+
+async def _status_is_2xx(transport: HostTransport, port: int, path: str) -> bool:
+    stream = await transport.open_tcp(port, timeout_s=ASK_LIMIT_S)
+    try:
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        await stream.write(request.encode("ascii", "replace"))
+        head = await _first_line(stream)
+    finally:
+        await attempt(ASK_LIMIT_S, stream.close())
+    words = head.split(b" ", 2)
+    return len(words) >= 2 and words[0].startswith(b"HTTP/1.") and words[1][:1] == b"2"
+
+
+async def _first_line(stream: TcpStream) -> bytes:
+    head = b""
+    while b"\r\n" not in head and len(head) < _HEAD_BYTES:
+        piece = await stream.read(_HEAD_BYTES)
+        if not piece:
+            break
+        head += piece
+    return head.split(b"\r\n", 1)[0]
+
+
+async def wait_until_ready(
+    transport: HostTransport, ready: Readiness, now_s: Callable[[], float]
+) -> None:
+    """Return once every path answers, in order; ends only by that, by cancelling, or with the link."""
+    if ready.port is None:
+        return
+    started_s = now_s()
+    for path in ready.http:
+        while not await http_ok(transport, ready.port, path):
+            if not transport.connected:
+                return
+            slow = now_s() - started_s > SLOW_AFTER_S
+            await asyncio.sleep(POLL_SLOW_S if slow else POLL_S)
+
+
+def encode_ready(ready: Readiness) -> str:
+    """As it is kept in a run's notes, so that any computer can tell when the run is ready."""
+    return json.dumps({"port": ready.port, "http": list(ready.http)})
+
+
+def decode_ready(text: str) -> Readiness | None:
+    """From a run's notes. A host may have changed them: no pattern is taken from there, and what has not
+    the right form is no readiness.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    port, paths = value.get("port"), value.get("http")
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
+        port = None
+    if not isinstance(paths, list):
+        paths = []
+    kept = tuple(
+        p for p in paths[:8] if isinstance(p, str) and p.startswith("/") and p.isprintable()
+    )
+    return Readiness(port=port, http=kept)

@@ -1,0 +1,103 @@
+"""Listens to one run's log and end: findings become incidents, progress and readiness become states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cockpit.domain.exits import finding_of_end
+from cockpit.domain.incidents import Evidence, Finding
+from cockpit.domain.lines import Line
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.run_record import RunRecord
+from cockpit.domain.runs import Progress, RunView
+from cockpit.engine.run_book import RunBook
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinding:
+    """A finding with the run that it belongs to."""
+
+    finding: Finding
+    host: HostName
+    run: RunId
+    profile: str
+    gpu: int | None
+    evidence: tuple[Evidence, ...]
+
+
+OnRunFinding = Callable[[RunFinding], None]
+
+
+class RunWatch:
+    """The listener that every follower has."""
+
+    def __init__(self, host: HostName, run: RunId, book: RunBook, tell: OnRunFinding) -> None:
+        self._host = host
+        self._run = run
+        self._book = book
+        self._tell = tell
+        self._ready_pattern: re.Pattern[str] | None = None
+
+    def ready_when(self, pattern: str | None) -> None:
+        """Count the run as ready when a line matches."""
+        self._ready_pattern = re.compile(pattern) if pattern else None
+
+    def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
+        """The mirror has them."""
+
+    def log_lines(self, lines: list[Line]) -> None:
+        if self._ready_pattern is None:
+            return
+        if any(self._ready_pattern.search(line.text) for line in lines):
+            self._ready_pattern = None
+            self._book.ready(self._run)
+
+    def progress(self, progress: Progress) -> None:
+        self._book.progress(self._run, progress)
+
+    def finding(self, finding: Finding) -> None:
+        view = self._book.get(self._run)
+        evidence = Evidence(None, "log", finding.text, finding.offset, finding.line)
+        self._tell(
+            RunFinding(
+                finding,
+                self._host,
+                self._run,
+                view.profile if view else "",
+                _card_of(finding, view),
+                (evidence,) if finding.text else (),
+            )
+        )
+
+    def ended(self, record: RunRecord) -> None:
+        finding = finding_of_end(record)
+        if finding is None:
+            return
+        evidence = Evidence(record.ended_s, "exit", _exit_words(record))
+        self._tell(RunFinding(finding, self._host, self._run, record.profile, None, (evidence,)))
+
+
+def _card_of(finding: Finding, view: RunView | None) -> int | None:
+    """The host's card: the log counts inside CUDA_VISIBLE_DEVICES, so its index is looked up there."""
+    cards = view.gpus if view is not None else ()
+    inside = finding.facts.get("gpu_index")
+    if isinstance(inside, int) and 0 <= inside < len(cards):
+        return cards[inside]
+    if isinstance(inside, int) and not cards:
+        return inside
+    return cards[0] if len(cards) == 1 else None
+
+
+def _exit_words(record: RunRecord) -> str:
+    parts = [f"state {record.state}"]
+    if record.code is not None:
+        parts.append(f"code {record.code}")
+    if record.signal is not None:
+        parts.append(f"signal {record.signal}")
+    if record.oom_kills:
+        parts.append(f"{record.oom_kills} killed for memory in its cgroup")
+    if record.reason:
+        parts.append(record.reason)
+    return ", ".join(parts)
