@@ -12,6 +12,8 @@ STALE_MOST_S = 10.0
 """A host that is slow by habit is given twice its longest recent gap, up to this."""
 SILENT_S = 8.0
 SILENT_TICKS = 5
+FIRST_SAMPLE_S = 45.0
+"""Opening a driver takes up to 24 s in a container and 10 s on a chassis with many cards."""
 _GAP_DECAY = 0.95
 
 
@@ -42,8 +44,9 @@ class Freshness:
         """The interval was changed: nothing is late yet."""
         self._interval_s = interval_s
         self._stale_from_s = self._silent_from_s = now_s
-        self._gap_from_s = None
         self._longest_gap_s = 0.0
+        if self._gap_from_s is not None:
+            self._gap_from_s = now_s
 
     @property
     def stale_after_s(self) -> float:
@@ -54,7 +57,8 @@ class Freshness:
     @property
     def silent_after_s(self) -> float:
         """When the sampler itself is taken for hung and started anew."""
-        return max(SILENT_S, SILENT_TICKS * self._interval_s, self.stale_after_s)
+        least_s = SILENT_S if self._gap_from_s is not None else FIRST_SAMPLE_S
+        return max(least_s, SILENT_TICKS * self._interval_s, self.stale_after_s)
 
     def verdict(self, now_s: float) -> Verdict:
         if now_s - self._silent_from_s >= self.silent_after_s:

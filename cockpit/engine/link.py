@@ -49,8 +49,9 @@ class LinkParts:
     jitter: Callable[[], float]
     is_asking: Callable[[HostName], bool] = lambda _host: False
     """True while a person is asked for a secret of this host: no limit runs out meanwhile."""
+    annotate: Callable[[HostSample], HostSample] = lambda sample: sample
     on_sample: Callable[[HostSample], None] = _nothing
-    on_up: Callable[[HostName, HostTransport], None] = _nothing
+    on_up: Callable[[HostSpec, HostTransport], None] = _nothing
     on_down: Callable[[HostName], None] = _nothing
 
 
@@ -66,6 +67,7 @@ class HostLink:
         self._state = parts.fleet.add(spec.name)
         self._incarnation = ""
         self._supervision: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
         self._retry = asyncio.Event()
         self._by_hand = False
         self._sampling = Sampling(
@@ -78,23 +80,24 @@ class HostLink:
             on_facts=self._take_facts,
             on_fault=self._count_fault,
             on_noise=self._keep_noise,
+            on_dying=self._set,
         )
 
     def start(self) -> None:
         """Begin to connect; a link that runs already is left alone."""
         if self._supervision is None:
             self._set(CONNECTING)
-            self._supervision = asyncio.ensure_future(self._supervise())
+            self._supervision = asyncio.ensure_future(self._supervise(tuple(self._leaving)))
 
     async def close(self) -> None:
         """Let go of the host, within seconds."""
-        supervision, self._supervision = self._supervision, None
-        if supervision is not None:
-            await end(supervision, limit_s=2 * CLOSE_LIMIT_S)
+        self._stop()
+        await end(*self._leaving, limit_s=2 * CLOSE_LIMIT_S)
+        self._leaving.clear()
 
-    async def disconnect(self) -> None:
-        """Let go, and say that it was wanted."""
-        await self.close()
+    def disconnect(self) -> None:
+        """Let go because it is wanted; the farewell goes on by itself."""
+        self._stop()
         self._set(Reason("unreachable", DISCONNECTED, {}))
 
     def probe_now(self) -> None:
@@ -118,7 +121,15 @@ class HostLink:
 
     # -- connect, hold, try again -------------------------------------------------------
 
-    async def _supervise(self) -> None:
+    def _stop(self) -> None:
+        if self._supervision is not None:
+            self._supervision.cancel()
+            self._leaving.add(self._supervision)
+            self._supervision.add_done_callback(self._leaving.discard)
+            self._supervision = None
+
+    async def _supervise(self, leaving: tuple[asyncio.Task[None], ...]) -> None:
+        await end(*leaving)
         backoff = Backoff(self._parts.jitter)
         while True:
             self._retry.clear()
@@ -152,7 +163,7 @@ class HostLink:
             self._keep_link_facts(await self._connect(transport))
             connected_s = clock.now_s()
             self.transport = transport
-            self._parts.on_up(self.host, transport)
+            self._parts.on_up(self.spec, transport)
             await self._sampling.run(transport)
         finally:
             self.transport = None
@@ -188,8 +199,9 @@ class HostLink:
 
     def _take_sample(self, sample: HostSample) -> None:
         parts = self._parts
+        sample = parts.annotate(sample)
         parts.fleet.record(sample, parts.clock.now_s())
-        self._set(reason_of_sample(sample, self._sampling.fallback))
+        self._set(reason_of_sample(sample, has_python=self._sampling.has_python))
         parts.on_sample(sample)
 
     def _take_facts(self, facts: HostFacts) -> None:

@@ -28,6 +28,9 @@ class Reason(NamedTuple):
     why: dict[str, Fact]
 
 
+_LIVE = Reason("live", None, {})
+
+
 def reason_of_error(error: CockpitError) -> Reason:
     why = {name: value for name, value in error.facts.items() if name != "host"}
     if isinstance(error, AuthenticationFailed):
@@ -50,13 +53,16 @@ def waits_for_person(error: CockpitError) -> bool:
     )
 
 
-def reason_of_sample(sample: HostSample, fallback: Reason | None) -> Reason:
-    """Live when NVML answers. `fallback` says why the sampler is not the probe; None when it is."""
+def reason_of_sample(sample: HostSample, *, has_python: bool) -> Reason:
+    """Live when NVML answers; else degraded, with the driver's own words."""
     if sample.gpu_error_code is not None:
         why: dict[str, Fact] = {"words": sample.gpu_error, "source": sample.source}
         return Reason("degraded", sample.gpu_error_code, why)
-    if fallback is not None:
-        return fallback
-    if sample.source != "nvml":
-        return Reason("degraded", "no_nvml", {"source": sample.source})
-    return Reason("live", None, {})
+    if sample.source == "nvml":
+        return _LIVE
+    return Reason("degraded", "no_nvml" if has_python else "no_python", {"source": sample.source})
+
+
+def reason_of_death(words: str) -> Reason:
+    """The sampler ends again and again right after its start."""
+    return Reason("degraded", "probe_died", {"words": words or None})

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 from cockpit.domain.models import HostFacts, HostName, HostSample
+from cockpit.domain.wire import Decoded, Hello
 from cockpit.engine.clock import Clock
 from cockpit.engine.lines import LineSplitter, LineTooLong
 from cockpit.errors import ProtocolError
@@ -25,10 +26,6 @@ BYTES_BURST = 4.0 * 1024 * 1024
 TELL_LIMIT_S = 5.0
 CLOSE_LIMIT_S = 5.0
 
-SamplerKind: TypeAlias = Literal["probe", "nvidia-smi", "proc"]
-KINDS: tuple[SamplerKind, ...] = ("probe", "nvidia-smi", "proc")
-"""Best first; the next is taken where one cannot run."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
@@ -38,23 +35,19 @@ class Cadence:
     focused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A line that was no sample."""
-
-    why: str
-
-
 class Sampler(Protocol):
-    """A sampler that runs on a host, whichever it is."""
+    """A sampler that runs on a host: the probe, or what stands in for it where there is no Python."""
 
     @property
     def noise(self) -> bytes: ...
 
+    @property
+    def has_python(self) -> bool: ...
+
     async def read(self) -> bytes:
         """At least one byte, b"" at its end. Raises LinkLost."""
 
-    def decode(self, line: bytes) -> HostSample | HostFacts | Fault | None: ...
+    def decode(self, line: bytes) -> Decoded: ...
 
     async def tell(self, cadence: Cadence, *, now: bool = False) -> None:
         """Change the cadence; `now` also asks for a sample at once. Nothing where it cannot be told."""
@@ -66,10 +59,10 @@ class Sampler(Protocol):
 
 
 class StartSampler(Protocol):
-    """Starts a sampler of this kind. Raises NoPython, ProbeError, TransportError."""
+    """Starts the best sampler that the host can run. Raises ProbeError, TransportError."""
 
     async def __call__(
-        self, transport: HostTransport, python: str | None, kind: SamplerKind, cadence: Cadence
+        self, transport: HostTransport, python: str | None, cadence: Cadence
     ) -> Sampler: ...
 
 
@@ -135,10 +128,10 @@ class SamplerReader:
         if isinstance(decoded, HostSample):
             self._faults_in_a_row = 0
             self._on_sample(decoded)
-        elif isinstance(decoded, HostFacts):
-            self._on_facts(decoded)
+        elif isinstance(decoded, Hello):
+            self._on_facts(decoded.facts)
         elif decoded is not None:
             self._on_fault()
             self._faults_in_a_row += 1
             if self._faults_in_a_row >= FAULT_LIMIT:
-                raise ProtocolError(host=self._host, why="not_samples", words=decoded.why)
+                raise ProtocolError(host=self._host, why="not_samples", words=decoded.text or None)

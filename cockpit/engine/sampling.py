@@ -8,10 +8,11 @@ from typing import Any
 
 from cockpit.config.hosts import HostSpec
 from cockpit.domain.models import HostFacts, HostSample
+from cockpit.engine.backoff import Backoff
 from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.clock import Clock
 from cockpit.engine.freshness import Freshness, Verdict
-from cockpit.engine.link_state import Reason
+from cockpit.engine.link_state import Reason, reason_of_death
 from cockpit.engine.sampler import (
     CLOSE_LIMIT_S,
     TELL_LIMIT_S,
@@ -20,7 +21,6 @@ from cockpit.engine.sampler import (
     SamplerReader,
     StartSampler,
 )
-from cockpit.engine.sampler_choice import SamplerChoice
 from cockpit.errors import LinkLost, ProbeError
 from cockpit.transport.base import HostTransport
 
@@ -28,6 +28,9 @@ START_LIMIT_S = 30.0
 RESTART_LEAST_S = 4.0
 RESTART_FACTOR = 3.0
 """A sampler that went silent gets this many times what its first start took: slow is not dead."""
+RESTART_MOST_S = 30.0
+FAST_DEATHS = 3
+"""Deaths in a row, each soon after its start, before the host is called degraded."""
 CLOSE_SILENT_LIMIT_S = 1.0
 
 
@@ -46,6 +49,7 @@ class Sampling:
         on_facts: Callable[[HostFacts], None],
         on_fault: Callable[[], None],
         on_noise: Callable[[bytes], None],
+        on_dying: Callable[[Reason], None],
     ) -> None:
         self._spec = spec
         self._cadence = cadence
@@ -55,7 +59,8 @@ class Sampling:
         self._on_facts = on_facts
         self._on_fault = on_fault
         self._on_noise = on_noise
-        self._choice = SamplerChoice(jitter)
+        self._on_dying = on_dying
+        self._backoff = Backoff(jitter, limit_s=RESTART_MOST_S)
         self._freshness = Freshness(clock.now_s(), cadence.interval_s)
         self._sampler: Sampler | None = None
         self._stream: asyncio.Task[float] | None = None
@@ -65,8 +70,8 @@ class Sampling:
         self._start_took_s = 0.0
 
     @property
-    def fallback(self) -> Reason | None:
-        return self._choice.fallback
+    def has_python(self) -> bool:
+        return self._sampler is None or self._sampler.has_python
 
     # -- what the link asks -------------------------------------------------------------
 
@@ -87,19 +92,19 @@ class Sampling:
             self._tell(now=False)
 
     def sample_now(self) -> None:
-        """A sample at once; where a fallback runs, the probe is tried again instead."""
+        """A sample at once; a host without Python is looked at again, since someone may have put one there."""
         self._hurry.set()
-        if self._choice.fallback is None:
+        if self.has_python:
             self._tell(now=True)
         else:
-            self._choice.forgive()
             self._end_stream()
 
     # -- one connection -----------------------------------------------------------------
 
     async def run(self, transport: HostTransport) -> None:
         """Sample until the connection is gone. Always raises: LinkLost, ProtocolError, another TransportError."""
-        self._choice.forgive()
+        self._backoff.reset()
+        self._went_silent = False
         lost = asyncio.ensure_future(transport.wait_closed())
         try:
             while True:
@@ -134,7 +139,7 @@ class Sampling:
         try:
             sampler = await self._start(transport)
         except ProbeError as error:
-            return self._choice.cannot_start(error)
+            return self._died(0.0, str(error.facts.get("words") or error.code))
         started_s = self._clock.now_s()
         self._freshness.restarted(started_s)
         self._on_noise(sampler.noise)
@@ -143,11 +148,18 @@ class Sampling:
             await SamplerReader(
                 self._spec.name, sampler, self._clock, self._take, self._on_facts, self._on_fault
             ).read_to_end()
-            return self._choice.died(self._clock.now_s() - started_s, sampler.last_words())
+            return self._died(self._clock.now_s() - started_s, sampler.last_words())
         finally:
             self._sampler = None
             limit_s = CLOSE_SILENT_LIMIT_S if self._went_silent else CLOSE_LIMIT_S
             await attempt(limit_s, sampler.close())
+
+    def _died(self, lived_s: float, words: str) -> float:
+        self._backoff.ended_after(lived_s)
+        delay_s = self._backoff.next_s()
+        if self._backoff.failures >= FAST_DEATHS:
+            self._on_dying(reason_of_death(words))
+        return delay_s
 
     async def _start(self, transport: HostTransport) -> Sampler:
         """Raises ProbeError, TransportError; LinkLost when it takes too long."""
@@ -158,7 +170,7 @@ class Sampling:
         try:
             sampler = await within(
                 limit_s,
-                self._start_sampler(transport, self._spec.python, self._choice.kind, self._cadence),
+                self._start_sampler(transport, self._spec.python, self._cadence),
             )
         except asyncio.TimeoutError:
             raise LinkLost(host=self._spec.name, why="no_answer") from None

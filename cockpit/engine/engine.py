@@ -1,0 +1,205 @@
+"""The engine as front ends see it: it composes links, stores, incidents and runs, and does little itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cockpit.config.paths import Home
+from cockpit.domain.models import HostName, HostSample
+from cockpit.engine.api import IncidentStore
+from cockpit.engine.bounds import attempt
+from cockpit.engine.events import EventBus, OnEvent
+from cockpit.engine.fleet import FleetStore
+from cockpit.engine.incident_desk import IncidentDesk
+from cockpit.engine.link import LinkParts
+from cockpit.engine.links import Links
+from cockpit.engine.runs_face import RunsFace
+from cockpit.engine.sample_watch import SampleWatch
+from cockpit.engine.wiring import EngineParts, Wiring, load_heavy_parts
+from cockpit.errors import UsageError
+
+if TYPE_CHECKING:
+    from cockpit.config.hosts import HostSpec
+    from cockpit.transport.base import AskSecret, HostTransport, SecretRequest
+
+log = logging.getLogger(__name__)
+
+CLOSE_LIMIT_S = 4.0
+
+
+async def open_engine(
+    home: Home, *, ask_secret: AskSecret | None = None, wiring: Wiring | None = None
+) -> Engine:
+    """An engine over the home's hosts, or over this machine when there are none and it has a GPU.
+
+    Raises ConfigError when hosts.toml has mistakes.
+    """
+    from cockpit.engine.host_list import hosts_to_watch
+
+    hosts = await asyncio.to_thread(hosts_to_watch, home)
+    return Engine(home, hosts, ask_secret=ask_secret, wiring=wiring)
+
+
+class Engine(RunsFace):
+    """Implements EngineApi on one asyncio loop."""
+
+    def __init__(
+        self,
+        home: Home,
+        hosts: Mapping[HostName, HostSpec],
+        *,
+        ask_secret: AskSecret | None = None,
+        wiring: Wiring | None = None,
+        interval_s: float = 1.0,
+    ) -> None:
+        self._wiring = wiring or Wiring()
+        self._clock = self._wiring.clock
+        self._home = home
+        self._hosts = dict(hosts)
+        self._ask_secret = ask_secret
+        self._asking: set[HostName] = set()
+        self._fleet = FleetStore(self._hosts)
+        self._bus = EventBus(lambda error: log.error("a listener failed", exc_info=error))
+        self._desk = IncidentDesk(self._bus, self._clock)
+        self._watch = SampleWatch(self._desk)
+        self._parts = EngineParts(
+            home, self._hosts, self._clock, self._bus, self._fleet, self._desk
+        )
+        self._runs = self._wiring.make_runs(self._parts)
+        self._bus.subscribe(self._runs.heard)
+        self._links = Links(self._link_parts(), interval_s)
+
+    def _link_parts(self) -> LinkParts:
+        return LinkParts(
+            fleet=self._fleet,
+            bus=self._bus,
+            clock=self._clock,
+            make_transport=self._make_transport,
+            start_sampler=self._wiring.start_sampler,
+            jitter=self._wiring.jitter,
+            is_asking=self._asking.__contains__,
+            annotate=self._runs.annotate,
+            on_sample=self._take_sample,
+            on_up=self._runs.host_up,
+            on_down=self._runs.host_down,
+        )
+
+    # -- lifetime -----------------------------------------------------------------------
+
+    async def start(self) -> None:
+        await asyncio.to_thread(load_heavy_parts)
+        await self._links.set_hosts(self._hosts.values())
+        self._links.start()
+
+    async def close(self) -> None:
+        await attempt(CLOSE_LIMIT_S, self._close())
+
+    async def _close(self) -> None:
+        await asyncio.gather(self._runs.close(), return_exceptions=True)
+        await self._links.close()
+
+    # -- what can be pulled and heard -----------------------------------------------------
+
+    @property
+    def fleet(self) -> FleetStore:
+        return self._fleet
+
+    @property
+    def incidents(self) -> IncidentStore:
+        return self._desk
+
+    @property
+    def hosts(self) -> dict[HostName, HostSpec]:
+        return self._hosts
+
+    def now_s(self) -> float:
+        return self._clock.now_s()
+
+    def wall_s(self) -> float:
+        return self._clock.wall_s()
+
+    def subscribe(self, listener: OnEvent) -> Callable[[], None]:
+        return self._bus.subscribe(listener)
+
+    # -- links --------------------------------------------------------------------------
+
+    def focus(self, host: HostName | None) -> None:
+        self._links.focus(host)
+
+    def set_interval(self, seconds: float) -> None:
+        self._links.set_interval(seconds)
+
+    def probe_now(self, hosts: Sequence[HostName] = ()) -> None:
+        self._links.probe_now(hosts)
+
+    def connect(self, host: HostName) -> None:
+        self._links.probe_now((host,))
+
+    def disconnect(self, host: HostName) -> None:
+        self._links.disconnect(host)
+
+    # -- hosts --------------------------------------------------------------------------
+
+    async def add_host(self, name: str, pasted: str, *, replace: bool = False) -> HostSpec:
+        from cockpit.config.hosts import add_host
+
+        spec, _notices = await asyncio.to_thread(
+            add_host, self._home, name, pasted, replace=replace
+        )
+        await self.reload_hosts()
+        return self._hosts.get(spec.name, spec)
+
+    async def remove_host(self, host: HostName) -> None:
+        from cockpit.config.hosts import remove_host
+
+        await asyncio.to_thread(remove_host, self._home, host)
+        await self.reload_hosts()
+
+    async def reload_hosts(self) -> None:
+        from cockpit.engine.host_list import hosts_to_watch
+
+        wanted = await asyncio.to_thread(hosts_to_watch, self._home)
+        for gone in self._hosts.keys() - wanted.keys():
+            self._watch.forget(gone)
+            self._runs.host_removed(gone)
+        self._hosts.clear()
+        self._hosts.update(wanted)
+        await self._links.set_hosts(self._hosts.values())
+
+    async def trust(self, host: HostName, fingerprint: str) -> None:
+        from cockpit.transport.connector import trust_key
+
+        await trust_key(self._spec(host), self._home, self._hosts, fingerprint)
+        self._links.probe_now((host,))
+
+    def shell_argv(self, host: HostName) -> list[str]:
+        from cockpit.transport.shell import shell_argv
+
+        return shell_argv(self._spec(host), self._home, self._hosts)
+
+    def _spec(self, host: HostName) -> HostSpec:
+        if host not in self._hosts:
+            raise UsageError("host_unknown", host=host, known=tuple(self._hosts))
+        return self._hosts[host]
+
+    # -- what the parts tell each other ---------------------------------------------------
+
+    def _take_sample(self, sample: HostSample) -> None:
+        self._watch.take(sample)
+        self._runs.sampled(sample)
+
+    def _make_transport(self, spec: HostSpec) -> HostTransport:
+        ask = None if self._ask_secret is None else self._ask_person
+        return self._wiring.make_transport(spec, self._parts, ask)
+
+    async def _ask_person(self, request: SecretRequest) -> str | None:
+        """Ask, and let no limit of the link run out while the person types."""
+        assert self._ask_secret is not None
+        self._asking.add(request.host)
+        try:
+            return await self._ask_secret(request)
+        finally:
+            self._asking.discard(request.host)

@@ -1,0 +1,75 @@
+"""The runs part of an engine that only watches: `cockpit status` starts no job and asks for none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cockpit.domain.incidents import Incident
+from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
+from cockpit.engine.events import Event
+from cockpit.engine.run_book import RunBook
+from cockpit.errors import RunUnknown, UsageError
+from cockpit.transport.base import HostTransport
+
+if TYPE_CHECKING:
+    from cockpit.config.hosts import HostSpec
+
+
+class NoRuns:
+    """A RunsService without runs."""
+
+    def __init__(self) -> None:
+        self._book = RunBook(lambda _view, _before: None)
+
+    @property
+    def store(self) -> RunStore:
+        return self._book
+
+    def host_up(self, spec: HostSpec, transport: HostTransport) -> None: ...
+
+    def host_down(self, host: HostName) -> None: ...
+
+    def host_removed(self, host: HostName) -> None: ...
+
+    def annotate(self, sample: HostSample) -> HostSample:
+        return sample
+
+    def sampled(self, sample: HostSample) -> None: ...
+
+    def heard(self, event: Event) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def profiles(self) -> Sequence[ProfileEntry]:
+        return ()
+
+    async def plan(
+        self,
+        profile: str,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        raise UsageError("watch_only", profile=profile)
+
+    async def launch(self, plan: LaunchPlan) -> RunId:
+        raise UsageError("watch_only")
+
+    async def stop(self, run: RunId) -> StopReport:
+        raise RunUnknown(run=run)
+
+    async def signal_process(self, host: HostName, pid: int, started_ticks: int, name: str) -> None:
+        raise UsageError("watch_only", host=host)
+
+    def log(self, run: RunId) -> RunLog:
+        raise RunUnknown(run=run)
+
+    async def save_log(self, run: RunId, target: Path) -> int:
+        raise RunUnknown(run=run)
+
+    def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
+        return ()

@@ -1,0 +1,71 @@
+"""What the engine delegates: everything about runs goes through this seam, so that watching works without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from cockpit.domain.incidents import Incident
+from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
+from cockpit.engine.events import Event
+from cockpit.transport.base import HostTransport
+
+if TYPE_CHECKING:
+    from cockpit.config.hosts import HostSpec
+
+
+class RunsService(Protocol):
+    """Runs of every host. The engine tells it of hosts, samples and events; front ends ask it through the engine."""
+
+    @property
+    def store(self) -> RunStore: ...
+
+    def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
+        """A connection is open. It belongs to the link: do not close it."""
+
+    def host_down(self, host: HostName) -> None:
+        """The connection is gone."""
+
+    def host_removed(self, host: HostName) -> None:
+        """The host is none of ours any more."""
+
+    def annotate(self, sample: HostSample) -> HostSample:
+        """The same sample, with the runs that own its processes filled in. Called for every sample: be quick."""
+
+    def sampled(self, sample: HostSample) -> None:
+        """A sample was recorded."""
+
+    def heard(self, event: Event) -> None:
+        """An event was published."""
+
+    async def close(self) -> None:
+        """Let go of everything, within seconds. Runs go on."""
+
+    # -- what EngineApi delegates, word for word ------------------------------------------
+
+    def profiles(self) -> Sequence[ProfileEntry]: ...
+
+    async def plan(
+        self,
+        profile: str,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan: ...
+
+    async def launch(self, plan: LaunchPlan) -> RunId: ...
+
+    async def stop(self, run: RunId) -> StopReport: ...
+
+    async def signal_process(
+        self, host: HostName, pid: int, started_ticks: int, name: str
+    ) -> None: ...
+
+    def log(self, run: RunId) -> RunLog: ...
+
+    async def save_log(self, run: RunId, target: Path) -> int: ...
+
+    def relaunch_overrides(self, incident: Incident) -> Sequence[str]: ...

@@ -1,0 +1,73 @@
+"""What an engine is made of where it meets the world; tests put other parts here. Heavy imports wait for use."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from cockpit.config.paths import Home
+from cockpit.domain.models import HostName
+from cockpit.engine.clock import Clock, SystemClock
+from cockpit.engine.events import EventBus
+from cockpit.engine.fleet import FleetStore
+from cockpit.engine.incident_desk import IncidentDesk
+from cockpit.engine.sampler import Cadence, Sampler, StartSampler
+from cockpit.engine.services import RunsService
+
+if TYPE_CHECKING:
+    from cockpit.config.hosts import HostSpec
+    from cockpit.transport.base import AskSecret, HostTransport
+
+Hosts: TypeAlias = Mapping[HostName, "HostSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What the parts of one engine share. `hosts` is the live mapping."""
+
+    home: Home
+    hosts: Hosts
+    clock: Clock
+    bus: EventBus
+    fleet: FleetStore
+    incidents: IncidentDesk
+
+
+MakeTransport: TypeAlias = Callable[["HostSpec", EngineParts, "AskSecret | None"], "HostTransport"]
+MakeRuns: TypeAlias = Callable[[EngineParts], RunsService]
+
+
+def _ssh_or_local(
+    spec: HostSpec, parts: EngineParts, ask_secret: AskSecret | None
+) -> HostTransport:
+    from cockpit.transport.connector import make_transport
+
+    return make_transport(spec, parts.home, parts.hosts, ask_secret=ask_secret)
+
+
+async def _shipped_probe(transport: HostTransport, python: str | None, cadence: Cadence) -> Sampler:
+    from cockpit.engine.probe_sampler import start_probe_sampler
+
+    return await start_probe_sampler(transport, python, cadence)
+
+
+def _runs(parts: EngineParts) -> RunsService:
+    from cockpit.engine.no_runs import NoRuns
+
+    return NoRuns()
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    make_transport: MakeTransport = _ssh_or_local
+    start_sampler: StartSampler = _shipped_probe
+    make_runs: MakeRuns = _runs
+    jitter: Callable[[], float] = random.random
+    clock: Clock = field(default_factory=SystemClock)
+
+
+def load_heavy_parts() -> None:
+    """Import what takes a while (asyncssh, pydantic); called off the loop, so that a screen stays alive."""
+    import cockpit.transport.connector  # noqa: F401
