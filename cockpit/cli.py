@@ -1,0 +1,139 @@
+"""The command line: it imports the one front end that was asked for, and turns every end into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from cockpit.cli_args import parse
+from cockpit.errors import CockpitError, ConfigError, ExitCode
+
+HEADLESS_MODULES: dict[str, str] = {
+    "run": "run",
+    "ps": "ps",
+    "logs": "logs",
+    "attach": "attach",
+    "wait": "wait",
+    "stop": "stop",
+    "hosts": "hosts",
+    "hosts trust": "trust",
+    "status": "status",
+    "scan": "scan",
+    "journal": "journal",
+    "replay": "replay",
+    "doctor": "doctor",
+    "fit": "fit",
+    "cost": "cost",
+    "profile": "profile",
+    "ssh": "ssh",
+    "serve": "serve",
+    "export": "export",
+    "help": "help",
+}
+"""Command (or "command action") to the module of cockpit.headless with its `main(args) -> int`."""
+
+BROKEN_PIPE = 141
+"""128 + SIGPIPE, as any program ends whose reader has gone."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    try:
+        code = _run(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    try:
+        return _dispatch(parse(argv))
+    except CockpitError as error:
+        say(error)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the process edge: our own mistakes end here
+        return _internal(error)
+
+
+def _dispatch(args: argparse.Namespace) -> int:
+    if args.no_color:
+        os.environ["NO_COLOR"] = "1"
+    if args.command is None:
+        from cockpit.config.paths import Home
+
+        return _call("cockpit.app", "run_tui", Home.from_environ())
+    if args.command == "demo":
+        return _call("cockpit.demo.main", "run", args)
+    action = getattr(args, "action", None)
+    module = HEADLESS_MODULES.get(f"{args.command} {action}", HEADLESS_MODULES[args.command])
+    return _call(f"cockpit.headless.{module}", "main", args)
+
+
+def _call(module: str, function: str, argument: object) -> int:
+    """Import one front end and enter it; a command that this version lacks says so."""
+    if importlib.util.find_spec(module) is None:
+        raise CommandNotBuilt(command=module.rpartition(".")[2])
+    entry = cast(
+        "Callable[[object], int | None]", getattr(importlib.import_module(module), function)
+    )
+    return entry(argument) or 0
+
+
+class CommandNotBuilt(CockpitError):
+    """The command is part of the design and not of this version."""
+
+    default_code = "not_built"
+    exit_code = ExitCode.UNAVAILABLE
+
+
+def say(error: CockpitError) -> None:
+    """The error in words, on stderr; stdout stays data."""
+    from cockpit.i18n.problem_text import error_lines, problem_line
+
+    lines = error_lines(error.code, error.facts)
+    if isinstance(error, ConfigError):
+        lines += [
+            problem_line(problem.code, problem.file, problem.line, problem.key, problem.facts)
+            for problem in error.problems
+        ]
+    print("\n".join(lines), file=sys.stderr)
+
+
+def _internal(error: Exception) -> int:
+    """One line for the person, the traceback for the log."""
+    import traceback
+
+    from cockpit.config.paths import Home
+
+    log = Home.from_environ().log
+    text = "".join(traceback.format_exception(error))
+    try:
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(fd, "a", encoding="utf-8") as stream:
+            stream.write(text)
+        where = f"the traceback is in {log}"
+    except OSError as problem:
+        where = f"{log} cannot be written ({problem.strerror})\n{text.rstrip()}"
+    print(
+        f"This is a mistake of cockpit itself: {type(error).__name__}; {where}  internal",
+        file=sys.stderr,
+    )
+    return int(ExitCode.INTERNAL)
+
+
+def _forget_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)

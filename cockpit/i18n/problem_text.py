@@ -1,0 +1,43 @@
+"""Lines for a terminal: an error, the problems of a file, a notice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cockpit.i18n import _
+from cockpit.i18n.config_entries import ENTRIES, NOTICES, PROBLEMS
+from cockpit.i18n.messages import explain
+from cockpit.i18n.sentences import fill, fill_all, first_filled, join
+
+
+def error_lines(code: str, facts: Mapping[str, object]) -> list[str]:
+    """What happened, why, what to do, one a line; the stable code ends the first."""
+    entry = ENTRIES.get(code)
+    headline = first_filled(entry.headlines, facts) if entry else None
+    if entry is None or headline is None:
+        message = explain(code, facts)
+        headline, body, actions = message.headline, message.body, message.actions
+    else:
+        body, actions = join(fill_all(entry.body, facts)), fill_all(entry.actions, facts)
+    return [f"{headline}  {code}", *(line for line in (body, *actions) if line)]
+
+
+def problem_text(code: str, facts: Mapping[str, object]) -> str:
+    """What is wrong with a key, without saying where."""
+    entry = ENTRIES.get(code)
+    templates = PROBLEMS.get(code) or (entry.headlines if entry else ())
+    return first_filled(templates, facts) or code.replace("_", " ")
+
+
+def problem_line(
+    code: str, file: str, line: int | None, key: str, facts: Mapping[str, object]
+) -> str:
+    """One mistake of a file: "qwen.toml line 7  gpus.min_fre: no such key. min_free?"."""
+    where = f"{file} " + (fill(_("line {line}"), {"line": line}) or "") if line else file
+    said = f"{key}: {problem_text(code, facts)}" if key else problem_text(code, facts)
+    return f"  {where.strip()}  {said}"
+
+
+def notice_text(code: str, facts: Mapping[str, object]) -> str:
+    """A word about something that stops nothing."""
+    return first_filled(NOTICES.get(code, ()), facts) or code.replace("_", " ")
