@@ -16,6 +16,7 @@ from cockpit.engine.events import EventBus, HostRestarted, LinkChanged
 from cockpit.engine.fleet import FleetStore
 from cockpit.engine.link_state import (
     DISCONNECTED,
+    PROBE_DIED,
     Reason,
     reason_of_error,
     reason_of_sample,
@@ -115,7 +116,8 @@ class HostLink:
     def judge(self, now_s: float) -> float | None:
         """Turn silence into a state; returns when to look again. Called by the fleet's one timer."""
         verdict, deadline_s = self._sampling.judge(now_s)
-        if verdict != "fresh" and self._state.link in ("live", "degraded"):
+        state = self._state
+        if verdict != "fresh" and state.link in ("live", "degraded") and state.code != PROBE_DIED:
             self._set(Reason("stale", "no_sample", {}))
         return deadline_s
 

@@ -19,6 +19,9 @@ from cockpit.errors import (
 DISCONNECTED = "disconnected"
 """Code of a link that the person took down."""
 
+PROBE_DIED = "probe_died"
+"""Code of a connected host on which no sampler stays alive."""
+
 
 class Reason(NamedTuple):
     """A link's state, the code that explains it, and the facts for the sentence."""
@@ -65,4 +68,4 @@ def reason_of_sample(sample: HostSample, *, has_python: bool) -> Reason:
 
 def reason_of_death(words: str) -> Reason:
     """The sampler ends again and again right after its start."""
-    return Reason("degraded", "probe_died", {"words": words or None})
+    return Reason("degraded", PROBE_DIED, {"words": words or None})
