@@ -242,7 +242,7 @@ class ChoiceMenu(Dialog[str]):
     def _option(self, choice: Choice) -> Option:
         width = max(len(entry.key) for entry in self._choices)
         row = Content.assemble(
-            (choice.key.ljust(width) + "  ", "$accent bold"),
+            (choice.key.ljust(width) + "  ", "bold"),
             choice.label,
             (f"  {choice.hint}" if choice.hint else "", "$text-muted"),
             ("  " + _("now") if choice.key == self._current else "", "$text-muted"),
