@@ -1,4 +1,4 @@
-"""Which transport a host needs, and the trust that a person puts into its key."""
+"""Which transport a host needs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
 from cockpit.transport.base import AskSecret, HostTransport
+from cockpit.transport.local import LocalTransport
+from cockpit.transport.opening import Limits
+from cockpit.transport.ssh import SshTransport
 
 
 def make_transport(
@@ -20,6 +23,17 @@ def make_transport(
     ask_secret: AskSecret | None = None,
     ssh_config: Path | None = None,
     clock: Callable[[], float] = time.monotonic,
+    limits: Limits | None = None,
 ) -> HostTransport:
     """A transport for `spec`, not yet connected. Without `ask_secret` nothing is ever asked."""
-    raise NotImplementedError
+    if spec.local or spec.host is None:
+        return LocalTransport(spec.name, clock=clock)
+    return SshTransport(
+        spec,
+        home.known_hosts,
+        hosts,
+        ask_secret=ask_secret,
+        ssh_config=ssh_config,
+        clock=clock,
+        limits=limits,
+    )

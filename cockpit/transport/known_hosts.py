@@ -162,6 +162,8 @@ def _matches(patterns: bytes, name: str) -> bool:
     """OpenSSH's rule: one pattern has to match, and no negated one."""
     if patterns.startswith(b"|"):
         return _hash_matches(patterns, name)
+    if not any(sign in patterns for sign in (b"*", b"?", b"!")):
+        return name.encode() in patterns.lower().split(b",")
     found = False
     for part in patterns.split(b","):
         negated = part.startswith(b"!")

@@ -1,0 +1,300 @@
+"""A host over SSH: one connection through all its jumps, three channels, ports on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncssh
+
+from cockpit.config.hosts import HostSpec
+from cockpit.domain.models import HostName
+from cockpit.errors import (
+    HostUnreachable,
+    LinkLost,
+    ProtocolError,
+    ProxyWithoutExec,
+    TransportError,
+)
+from cockpit.transport.base import AskSecret, Completed, LinkFacts
+from cockpit.transport.channel import CommandChannel, PortStream
+from cockpit.transport.completed import complete
+from cockpit.transport.endpoints import Endpoint, ResolvedHost
+from cockpit.transport.failures import (
+    PROXIES_WITHOUT_EXEC,
+    Place,
+    brief,
+    dial_failed,
+    key_type,
+    link_lost,
+)
+from cockpit.transport.opening import Limits, OpenedHop, Opener
+from cockpit.transport.own_thread import in_own_thread
+from cockpit.transport.session import BOOTSTRAP, new_token, script_line
+from cockpit.transport.shared import shared
+from cockpit.transport.ssh_config import resolve
+
+T = TypeVar("T")
+
+CHANNELS = 3
+"""sshd allows ten sessions, and some versions drop the connection over one too many."""
+PORT_STREAMS = 4
+OPEN_TIMEOUT_S = 30.0
+"""From asking for a channel to the sentinel: rc files that start conda take seconds on a busy host."""
+
+
+class _Link:
+    """One life of a connection: its hops, its listeners, and why it ended."""
+
+    def __init__(self, host: HostName) -> None:
+        self._host = host
+        self.hops: list[OpenedHop] = []
+        self.listeners: list[asyncssh.SSHListener] = []
+        self.loss: LinkLost | None = None
+        self.lost = asyncio.Event()
+
+    @property
+    def connection(self) -> asyncssh.SSHClientConnection:
+        return self.hops[-1].connection
+
+    def on_lost(self, error: Exception | None) -> None:
+        """The first hop to go names the reason; the others follow it."""
+        if self.loss is None:
+            self.loss = link_lost(error, self._host)
+        for listener in self.listeners:
+            listener.close()
+        self.lost.set()
+
+    async def close(self) -> None:
+        if self.loss is None:
+            self.loss = LinkLost(why="closed", host=self._host)
+        for listener in self.listeners:
+            listener.close()
+        for hop in reversed(self.hops):
+            await hop.close()
+        self.lost.set()
+
+
+class SshTransport:
+    """Implements HostTransport. May be connected again after a loss."""
+
+    def __init__(
+        self,
+        spec: HostSpec,
+        known_hosts: Path,
+        hosts: Mapping[HostName, HostSpec] | None = None,
+        *,
+        ask_secret: AskSecret | None = None,
+        ssh_config: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        limits: Limits | None = None,
+    ) -> None:
+        self._spec = spec
+        self._known_hosts = known_hosts
+        self._hosts = hosts or {}
+        self._ask = ask_secret
+        self._ssh_config = ssh_config
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._link: _Link | None = None
+        self._facts: LinkFacts | None = None
+        self._connecting = asyncio.Lock()
+        self._channels = asyncio.Semaphore(CHANNELS)
+        self._port_streams = asyncio.Semaphore(PORT_STREAMS)
+
+    @property
+    def host(self) -> HostName:
+        return self._spec.name
+
+    @property
+    def connected(self) -> bool:
+        return self._link is not None and not self._link.lost.is_set()
+
+    async def connect(self) -> LinkFacts:
+        async with self._connecting:
+            if self.connected and self._facts is not None:
+                return self._facts
+            started = self._clock()
+            resolved = await self._resolved()
+            link = await self.open_hops(resolved, len(resolved.chain))
+            self._link = link
+            self._facts = _facts(resolved, link, self._clock() - started)
+            return self._facts
+
+    async def open_hops(self, resolved: ResolvedHost, count: int) -> _Link:
+        """Log in to the first `count` servers of the chain, each through the one before."""
+        link = _Link(self.host)
+        opener = self.opener()
+        try:
+            for place in places(resolved)[:count]:
+                tunnel = link.connection if link.hops else None
+                link.hops.append(await opener.open(place, tunnel, link.on_lost))
+        except BaseException:
+            await link.close()
+            raise
+        if link.loss is not None and count:
+            await link.close()
+            raise link.loss
+        return link
+
+    def opener(self) -> Opener:
+        return Opener(
+            self.host,
+            self._known_hosts,
+            shared(),
+            ask=self._ask,
+            clock=self._clock,
+            limits=self._limits,
+        )
+
+    async def open(self, script: bytes) -> CommandChannel:
+        self._live()
+        await self._channels.acquire()
+        token = new_token()
+        channel = CommandChannel(self.host, token)
+        channel.when_gone(self._channels.release)
+        try:
+            await _in_time(
+                self._start(self._live(), channel, script_line(script, token)),
+                OPEN_TIMEOUT_S,
+                channel.late,
+            )
+        except BaseException:
+            channel.abort()
+            raise
+        return channel
+
+    async def run(
+        self, script: bytes, *, stdin: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20
+    ) -> Completed:
+        return await complete(self, script, stdin=stdin, timeout_s=timeout_s, limit=limit)
+
+    async def open_tcp(
+        self, port: int, host: str = "127.0.0.1", *, timeout_s: float = 10.0
+    ) -> PortStream:
+        self._live()
+        await self._port_streams.acquire()
+        stream = PortStream(self.host)
+        stream.when_gone(self._port_streams.release)
+
+        def late() -> TransportError:
+            return HostUnreachable(why="timeout", host=self.host, port=port)
+
+        try:
+            await _in_time(self._reach(self._live(), stream, host, port), timeout_s, late)
+        except BaseException:
+            stream.abort()
+            raise
+        return stream
+
+    async def forward(
+        self, local_port: int, remote_port: int, remote_host: str = "127.0.0.1"
+    ) -> int:
+        link = self._live()
+        try:
+            listener = await link.connection.forward_local_port(
+                "127.0.0.1", local_port, remote_host, remote_port
+            )
+        except OSError as error:
+            text = brief(error.strerror or error)
+            raise TransportError(
+                "port_taken", host=self.host, port=local_port, text=text
+            ) from error
+        link.listeners.append(listener)
+        return int(listener.get_port())
+
+    async def wait_closed(self) -> str:
+        if self._link is None:
+            return "not connected"
+        await self._link.lost.wait()
+        loss = self._link.loss
+        return "closed" if loss is None else str(loss.facts.get("text") or loss.facts["why"])
+
+    async def close(self) -> None:
+        if self._link is not None:
+            await self._link.close()
+
+    async def _resolved(self) -> ResolvedHost:
+        resolved = await in_own_thread(
+            resolve, self._spec, self._hosts, ssh_config=self._ssh_config
+        )
+        for place in places(resolved):
+            if place.endpoint.address.lower() in PROXIES_WITHOUT_EXEC:
+                raise ProxyWithoutExec(**place.facts)
+        return resolved
+
+    def _live(self) -> _Link:
+        if self._link is None:
+            raise LinkLost(why="not_connected", host=self.host)
+        if self._link.lost.is_set():
+            raise self._link.loss or LinkLost(why="closed", host=self.host)
+        return self._link
+
+    async def _start(self, link: _Link, channel: CommandChannel, line: bytes) -> None:
+        try:
+            await link.connection.create_session(
+                lambda: channel, BOOTSTRAP, encoding=None, request_pty=False
+            )
+        except asyncssh.ChannelOpenError as error:
+            raise self._refused(link, error) from error
+        except (asyncssh.Error, OSError) as error:
+            raise link.loss or link_lost(error, self.host) from error
+        await channel.write(line)
+        await channel.started()
+
+    def _refused(self, link: _Link, error: asyncssh.ChannelOpenError) -> TransportError:
+        """No session: the link went, sshd has no room for another, or this server runs no commands."""
+        text = brief(error.reason)
+        if link.lost.is_set() or link.connection.is_closed():
+            return link.loss or LinkLost(why="closed", host=self.host, text=text)
+        if error.code == asyncssh.OPEN_REQUEST_SESSION_FAILED:
+            return ProtocolError(why="exec_refused", host=self.host, text=text)
+        return LinkLost(why="max_sessions", host=self.host, text=text)
+
+    async def _reach(self, link: _Link, stream: PortStream, host: str, port: int) -> None:
+        try:
+            await link.connection.create_connection(lambda: stream, host, port, encoding=None)
+        except asyncssh.ChannelOpenError as error:
+            if link.lost.is_set() or link.connection.is_closed():
+                raise link.loss or LinkLost(why="closed", host=self.host) from error
+            behind = Place(self.host, Endpoint(name=self.host, address=host, port=port, user=""))
+            raise dial_failed(error, behind) from error
+        except (asyncssh.Error, OSError) as error:
+            raise link.loss or link_lost(error, self.host) from error
+
+
+async def _in_time(work: Awaitable[T], timeout_s: float, late: Callable[[], Exception]) -> T:
+    try:
+        return await asyncio.wait_for(work, timeout_s)
+    except asyncio.TimeoutError:
+        raise late() from None
+
+
+def places(resolved: ResolvedHost) -> tuple[Place, ...]:
+    """The servers of the chain, the jump hosts numbered from 1."""
+    jumps = [Place(resolved.name, hop, at) for at, hop in enumerate(resolved.jumps, start=1)]
+    target = [Place(resolved.name, resolved.target)] if resolved.target else []
+    return (*jumps, *target)
+
+
+def _facts(resolved: ResolvedHost, link: _Link, connect_s: float) -> LinkFacts:
+    assert resolved.target is not None
+    key = link.connection.get_server_host_key()
+    return LinkFacts(
+        address=resolved.target.address,
+        port=resolved.target.port,
+        user=resolved.target.user,
+        key_type=key_type(key) if key else None,
+        fingerprint=key.get_fingerprint("sha256") if key else None,
+        server_version=brief(_version(link.connection)),
+        via=tuple(hop.name for hop in resolved.jumps),
+        connect_s=connect_s,
+        latency_s=sum(hop.dial_s for hop in link.hops),
+    )
+
+
+def _version(connection: Any) -> str:
+    return str(connection.get_extra_info("server_version") or "")
