@@ -57,7 +57,7 @@ class RunFollower:
         """The final record, once every byte before it was taken."""
         self.ended = asyncio.Event()
         self._clock = clock
-        self._masker = masker
+        self.masker = masker
         self._masked = masker.stream()
         self._scanner = Scanner()
         self._progress = ProgressReader()

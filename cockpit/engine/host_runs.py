@@ -64,6 +64,7 @@ class HostRuns:
         self._wake = asyncio.Event()
         self._followers: dict[RunId, RunFollower] = {}
         self._following: dict[RunId, asyncio.Task[None]] = {}
+        self._maskers: dict[RunId, Masker] = {}
         self.listed = asyncio.Event()
         """Set once the host has answered with its runs."""
 
@@ -80,6 +81,11 @@ class HostRuns:
         self._set_agent(None, None)
         self.listed.clear()
         self._parts.book.host_lost(self.host)
+
+    @property
+    def failure(self) -> CockpitError | None:
+        """Why there is no agent although the link holds; None while it is being started."""
+        return self._failure
 
     async def close(self) -> None:
         tasks = [*self._following.values()]
@@ -107,12 +113,17 @@ class HostRuns:
         except asyncio.TimeoutError:
             raise HostUnreachable(host=self.host, why="timeout") from None
 
-    def follower(self, run: RunId, masker: Masker | None = None) -> RunFollower:
+    def expect(self, run: RunId, masker: Masker) -> None:
+        """A run is about to start here: whoever follows it first covers these secrets."""
+        self._maskers[run] = masker
+
+    def follower(self, run: RunId) -> RunFollower:
         """The run's follower; made, and put to work as soon as there is an agent, when there is none."""
         follower = self._followers.get(run)
         if follower is None:
             mirror = Mirror(mirror_path(self._parts.home, self.host, run))
-            follower = RunFollower(run, mirror, self._parts.clock, masker or Masker())
+            masker = self._maskers.get(run, Masker())
+            follower = RunFollower(run, mirror, self._parts.clock, masker)
             follower.listen(self._parts.listener(self.host, follower))
             self._followers[run] = follower
         self._resume()

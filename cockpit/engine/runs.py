@@ -3,105 +3,143 @@
 from __future__ import annotations
 
 import asyncio
-import secrets as randomness
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cockpit.config.hosts import HostSpec
-from cockpit.config.paths import Home
+from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
-from cockpit.domain.models import HostName, RunId
+from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.run_record import RunRecord
-from cockpit.domain.run_spec import RunSpec
 from cockpit.domain.runs import RunView
 from cockpit.engine.agent import RunAgent, SignalName
-from cockpit.engine.api import LaunchPlan, LogLine, RunLog, StopReport
+from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
 from cockpit.engine.bounds import end
-from cockpit.engine.clock import Clock
-from cockpit.engine.events import EventBus, LaunchStep, RunChanged
+from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.host_runs import HostRuns, RunParts
+from cockpit.engine.launching import READY_NOTE, Launcher, overrides_of
 from cockpit.engine.readiness import decode_ready, wait_until_ready
 from cockpit.engine.run_book import RunBook
-from cockpit.engine.run_watch import OnRunFinding, RunWatch
+from cockpit.engine.run_watch import RunFinding, RunWatch
 from cockpit.engine.save_log import save_log
+from cockpit.engine.services import RunsService
+from cockpit.engine.watched_log import WatchedLog
+from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError, RunError, UsageError
-from cockpit.launchers.base import Readiness
+from cockpit.launchers.base import Launch, Readiness
 from cockpit.transport.base import HostTransport
 
-READY_NOTE = "ready"
 SIGNALS: Mapping[str, SignalName] = {"INT": "INT", "TERM": "TERM", "KILL": "KILL"}
 
 
-class RunsService:
-    """Owns every host's runs; the engine tells it of links and asks it on behalf of the front ends."""
+def full_runs(parts: EngineParts) -> RunsService:
+    """Runs by an agent on each host: the `make_runs` of every engine that may start a job."""
+
+    def make_agent(spec: HostSpec, transport: HostTransport) -> RunAgent:
+        return RunAgent(transport, spec.python or "", run_root=spec.run_root)
+
+    return Runs(parts, make_agent, random.random)
+
+
+class Runs:
+    """The RunsService of an engine that starts jobs: the engine tells it of links, front ends ask it."""
 
     def __init__(
         self,
-        home: Home,
-        clock: Clock,
-        bus: EventBus,
+        parts: EngineParts,
         make_agent: Callable[[HostSpec, HostTransport], RunAgent],
-        on_finding: OnRunFinding,
         jitter: Callable[[], float],
     ) -> None:
         self.book = RunBook(self._run_changed)
-        self._clock = clock
-        self._bus = bus
-        self._on_finding = on_finding
+        self._parts = parts
+        self._clock = parts.clock
+        self._bus = parts.bus
+        self._launcher = Launcher(parts)
         self._hosts: dict[HostName, HostRuns] = {}
         self._transports: dict[HostName, HostTransport] = {}
         self._watches: dict[RunId, RunWatch] = {}
-        self._ready_tasks: dict[RunId, asyncio.Task[None]] = {}
-        self._ready: dict[RunId, Readiness] = {}
-        self._forwards: dict[RunId, tuple[tuple[int, int], ...]] = {}
-        self._parts = RunParts(
-            home, clock, self.book, make_agent, self._listener, self._ended, jitter
+        self._companions: dict[RunId, asyncio.Task[None]] = {}
+        self._launches: dict[RunId, Launch] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._run_parts = RunParts(
+            parts.home, parts.clock, self.book, make_agent, self._listener, self._ended, jitter
         )
+
+    @property
+    def store(self) -> RunStore:
+        return self.book
 
     # -- hosts and links ------------------------------------------------------------------
 
-    def add_host(self, spec: HostSpec) -> None:
-        self._hosts[spec.name] = HostRuns(spec, self._parts)
+    def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
+        self._transports[spec.name] = transport
+        self.of_host(spec.name).up(transport)
 
-    async def remove_host(self, host: HostName) -> None:
-        runs = self._hosts.pop(host, None)
-        if runs is not None:
-            await runs.close()
-
-    def link_up(self, host: HostName, transport: HostTransport) -> None:
-        self._transports[host] = transport
-        if host in self._hosts:
-            self._hosts[host].up(transport)
-
-    def link_down(self, host: HostName) -> None:
+    def host_down(self, host: HostName) -> None:
         self._transports.pop(host, None)
         if host in self._hosts:
             self._hosts[host].down()
 
+    def host_removed(self, host: HostName) -> None:
+        runs = self._hosts.pop(host, None)
+        if runs is not None:
+            task = asyncio.ensure_future(runs.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    def annotate(self, sample: HostSample) -> HostSample:
+        """The probe reads a process's run from its environment; there is nothing to add."""
+        return sample
+
+    def sampled(self, sample: HostSample) -> None: ...
+
+    def heard(self, event: Event) -> None: ...
+
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
-        await end(*self._ready_tasks.values())
+        await end(*self._companions.values(), *self._closing)
         await asyncio.gather(*(runs.close() for runs in self._hosts.values()))
 
     def of_host(self, host: HostName) -> HostRuns:
         """Raises UsageError for a host that is not configured."""
-        try:
-            return self._hosts[host]
-        except KeyError:
-            raise UsageError("host_unknown", host=host, known=tuple(self._hosts)) from None
+        runs = self._hosts.get(host)
+        if runs is None:
+            if host not in self._parts.hosts:
+                known = tuple(self._parts.hosts)
+                raise UsageError("host_unknown", host=host, known=known)
+            runs = self._hosts[host] = HostRuns(self._parts.hosts[host], self._run_parts)
+        return runs
 
     # -- what front ends ask --------------------------------------------------------------
 
-    async def launch(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
+    def profiles(self) -> Sequence[ProfileEntry]:
+        return self._launcher.profiles()
+
+    async def plan(
+        self,
+        profile: str,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        """Raises ProfileError, NotNow, UsageError, TransportError."""
+        return await self._launcher.plan(profile, hosts=hosts, gpus=gpus, overrides=overrides)
+
+    def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
+        return overrides_of(incident)
+
+    async def launch(self, plan: LaunchPlan) -> RunId:
         """Start it; returns once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
+        spec = self._launcher.spec(plan)
         runs = self.of_host(plan.host)
         self._step(spec.run, plan.host, "launch_sending")
         agent = await runs.agent()
-        if plan.launch is not None and plan.launch.ready is not None:
-            self._ready[spec.run] = plan.launch.ready
-        self._forwards[spec.run] = plan.forwards
-        runs.follower(spec.run, Masker(spec.secrets.values()))
+        if plan.launch is not None:
+            self._launches[spec.run] = plan.launch
+        runs.expect(spec.run, Masker(spec.secrets.values()))
         reply = await agent.start(spec)
         self._step(spec.run, plan.host, "launch_on_disk")
         runs.record(reply.record)
@@ -146,10 +184,10 @@ class RunsService:
     # -- what followers and hosts tell ------------------------------------------------------
 
     def _listener(self, host: HostName, follower: RunFollower) -> RunWatch:
-        watch = RunWatch(host, follower.run, self.book, self._on_finding)
-        ready = self._ready.get(follower.run)
-        if ready is not None:
-            watch.ready_when(ready.log)
+        watch = RunWatch(host, follower.run, self.book, self._report)
+        launch = self._launches.get(follower.run)
+        if launch is not None and launch.ready is not None:
+            watch.ready_when(launch.ready.log)
         self._watches[follower.run] = watch
         return watch
 
@@ -162,20 +200,31 @@ class RunsService:
         if view.state == "running":
             self._began(view)
         elif view.ended or view.state == "unreachable":
-            task = self._ready_tasks.pop(view.run, None)
+            task = self._companions.pop(view.run, None)
             if task is not None:
                 task.cancel()
         self._bus.publish(RunChanged(view, before, self._clock.wall_s()))
 
+    def _report(self, found: RunFinding) -> None:
+        self._parts.incidents.report(
+            found.finding,
+            host=found.host,
+            gpu=found.gpu,
+            run=found.run,
+            profile=found.profile,
+            evidence=found.evidence,
+        )
+
     def _began(self, view: RunView) -> None:
         transport = self._transports.get(view.host)
-        if transport is None or view.run in self._ready_tasks:
+        if transport is None or view.run in self._companions:
             return
-        ready = self._ready.get(view.run) or decode_ready(dict(view.notes).get(READY_NOTE, ""))
-        forwards = self._forwards.get(view.run, ())
+        launch = self._launches.get(view.run)
+        ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
+        forwards = launch.forwards if launch else ()
         if ready is not None or forwards:
             work = self._accompany(transport, view.run, ready, forwards)
-            self._ready_tasks[view.run] = asyncio.ensure_future(work)
+            self._companions[view.run] = asyncio.ensure_future(work)
 
     async def _accompany(
         self,
@@ -199,47 +248,3 @@ class RunsService:
 
     def _step(self, run: RunId, host: HostName, code: str, text: str = "") -> None:
         self._bus.publish(LaunchStep(run, host, code, self._clock.wall_s(), text))
-
-
-class WatchedLog:
-    """A follower's window as `RunLog`: after a truncation or a restart the window may be another object."""
-
-    def __init__(self, follower: RunFollower) -> None:
-        self._follower = follower
-
-    @property
-    def version(self) -> int:
-        return self._follower.window.version
-
-    @property
-    def first_number(self) -> int:
-        return self._follower.window.first_number
-
-    @property
-    def total_lines(self) -> int:
-        return self._follower.window.total_lines
-
-    @property
-    def total_bytes(self) -> int:
-        return self._follower.window.total_bytes
-
-    @property
-    def open_text(self) -> str:
-        return self._follower.window.open_text
-
-    @property
-    def ended(self) -> bool:
-        return self._follower.window.ended
-
-    def __len__(self) -> int:
-        return len(self._follower.window)
-
-    def line(self, position: int) -> LogLine:
-        return self._follower.window.line(position)
-
-    def close(self) -> None:
-        """The follower goes on: detectors need it as long as the run lives."""
-
-
-def new_random() -> int:
-    return randomness.randbits(15)

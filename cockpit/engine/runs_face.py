@@ -15,6 +15,10 @@ class RunsFace:
     _runs: RunsService
 
     @property
+    def runs_service(self) -> RunsService:
+        return self._runs
+
+    @property
     def runs(self) -> RunStore:
         return self._runs.store
 

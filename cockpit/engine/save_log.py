@@ -30,7 +30,7 @@ async def save_log(agent: RunAgent, run: RunId, target: Path) -> int:
     finally:
         os.close(fd)
         if not whole:
-            target.unlink(missing_ok=True)
+            os.unlink(target)
     return size
 
 

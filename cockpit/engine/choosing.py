@@ -1,0 +1,98 @@
+"""Where a profile may go: which hosts, which cards, and what was short when there is no room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cockpit.config.hosts import HostSpec
+from cockpit.config.profile import Profile
+from cockpit.domain.models import HostName, HostSample
+from cockpit.domain.placement import Card, Placement, Wanted
+from cockpit.errors import Fact, NotNow, Problem, ProfileError, UsageError
+
+
+def candidate_hosts(
+    profile: Profile, hosts: Mapping[HostName, HostSpec], chosen: Sequence[str] = ()
+) -> dict[HostName, HostSpec]:
+    """The hosts that a run may go to, in the order of preference: the chosen ones, the profile's, those with
+    one of its tags, all. Raises UsageError, ProfileError for a host that is not configured.
+    """
+    known = tuple(hosts)
+    for name in chosen:
+        if name not in hosts:
+            raise UsageError("host_unknown", host=name, known=known)
+    missing = [name for name in profile.hosts if name not in hosts]
+    if not chosen and missing:
+        problems = tuple(
+            Problem("profile_host_unknown", key="hosts", host=name, known=known) for name in missing
+        )
+        raise ProfileError(problems=problems, name=profile.name)
+    names = tuple(chosen) or tuple(profile.hosts) or _tagged(profile, hosts) or known
+    return {HostName(name): hosts[HostName(name)] for name in names}
+
+
+def _tagged(profile: Profile, hosts: Mapping[HostName, HostSpec]) -> tuple[str, ...]:
+    return tuple(name for name, spec in hosts.items() if set(profile.tags) & set(spec.tags))
+
+
+def wanted_cards(profile: Profile, gpus: Sequence[int] | None) -> Wanted | None:
+    """What is asked for; None: the run reserves nothing."""
+    table = profile.gpus
+    if gpus is not None:
+        share = table.share if table is not None else False
+        least = table.min_free_mib if table is not None else None
+        return Wanted(len(gpus), tuple(gpus), least, share)
+    if table is None:
+        return None
+    count = None if table.wanted == "all" else table.wanted
+    indices = None if table.index is None else tuple(table.index)
+    return Wanted(count, indices, table.min_free_mib, table.share)
+
+
+def _that_would_do(cards: Sequence[Card], wanted: Wanted | None) -> tuple[Card, ...]:
+    """Cards that may come free; empty when the host can never have enough."""
+    if wanted is None:
+        return ()
+    if wanted.indices is not None:
+        by_index = {card.index: card for card in cards}
+        named = tuple(by_index[index] for index in wanted.indices if index in by_index)
+        return named if len(named) == len(wanted.indices) else ()
+    alive = tuple(card for card in cards if card.obstacle != "lost" and _is_large(card, wanted))
+    return alive if alive and len(alive) >= (wanted.count or len(cards)) else ()
+
+
+def _is_large(card: Card, wanted: Wanted) -> bool:
+    least = wanted.min_free_mib
+    return least is None or card.total_mib is None or card.total_mib >= least
+
+
+def _shortage_facts(
+    profile: Profile, wanted: Wanted | None, candidates: Sequence[Card]
+) -> dict[str, Fact]:
+    free = [card for card in candidates if card.obstacle is None]
+    largest = max(candidates, key=lambda card: card.free_mib or 0, default=None)
+    return {
+        "profile": profile.name,
+        "count": wanted.count if wanted is not None else None,
+        "min_free_mib": wanted.min_free_mib if wanted is not None else None,
+        "free_cards": len(free),
+        "cards": len(candidates),
+        "largest_free_mib": largest.free_mib if largest is not None else None,
+        "largest_where": f"{largest.host}:{largest.index}" if largest is not None else None,
+        "holders": tuple(
+            f"{card.host}:{card.index} {card.holder}" for card in candidates[:16] if card.holder
+        ),
+    }
+
+
+def queue_for(
+    profile: Profile, samples: Sequence[HostSample], wanted: Wanted, shortage: Placement
+) -> Placement:
+    """Wait on the first host that has enough cards at all, when the profile allows it. Raises NotNow."""
+    wait_s = profile.gpus.wait_s if profile.gpus is not None else None
+    for sample in samples:
+        cards = tuple(card for card in shortage.candidates if card.host == sample.host)
+        fit = _that_would_do(cards, wanted)
+        if wait_s and fit:
+            return Placement(sample.host, fit, shortage.candidates)
+    raise NotNow(**_shortage_facts(profile, wanted, shortage.candidates))

@@ -1,0 +1,49 @@
+"""An incident as one JSON object, and as one line of text: the same fields wherever they are printed."""
+
+from __future__ import annotations
+
+from cockpit.domain.incidents import Finding, Incident
+from cockpit.domain.masking import Masker
+from cockpit.i18n.messages import describe_incident
+
+
+def finding_fields(
+    finding: Finding, host: str | None = None, gpu: int | None = None
+) -> dict[str, object]:
+    """The shape that `scan --json` and `incident` events share. JSON is always English."""
+    text = describe_incident(finding)
+    return {
+        "line": finding.line,
+        "offset": finding.offset,
+        "family": finding.family,
+        "signature": finding.signature,
+        "severity": finding.severity,
+        "summary": text.summary,
+        "facts": dict(finding.facts),
+        "cause": text.cause,
+        "remedies": [
+            {"text": remedy.text, "patch": None if remedy.patch is None else dict(remedy.patch)}
+            for remedy in text.remedies
+        ],
+        "rank": finding.rank,
+        "host": host,
+        "gpu": gpu,
+        "recovered": finding.recovered,
+    }
+
+
+def incident_fields(incident: Incident) -> dict[str, object]:
+    fields = finding_fields(incident.finding, incident.host, incident.gpu)
+    return {**fields, "state": incident.state, "count": incident.count}
+
+
+def incident_text(incident: Incident, masker: Masker) -> str:
+    """`fatal gpu_oom qwen-lora vast-a:0 tried 1.75 GiB …`, then why and what to do, a line each."""
+    text = describe_incident(incident)
+    where = f"{incident.host or ''}{'' if incident.gpu is None else f':{incident.gpu}'}"
+    words = [incident.severity, incident.family, incident.profile or "", where, text.summary]
+    lines = [" ".join(word for word in words if word)]
+    if text.cause:
+        lines.append(f"  why: {text.cause}")
+    lines += [f"  {number}. {remedy.text}" for number, remedy in enumerate(text.remedies, 1)]
+    return masker.text("\n".join(lines))

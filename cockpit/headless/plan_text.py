@@ -1,0 +1,52 @@
+"""A launch plan for `--dry-run`: where, with what, at what price, and the exact script."""
+
+from __future__ import annotations
+
+from cockpit.domain.units import mib_text
+from cockpit.engine.api import LaunchPlan
+from cockpit.headless.run_report import words_for
+
+
+def plan_fields(plan: LaunchPlan) -> dict[str, object]:
+    return {
+        "profile": plan.profile.name,
+        "kind": plan.profile.kind,
+        "host": plan.host,
+        "gpus": [card.index for card in plan.cards],
+        "argv": list(plan.argv),
+        "cwd": plan.cwd,
+        "env": sorted(plan.env_set),
+        "secrets": list(plan.env_secret_names),
+        "forwards": [list(pair) for pair in plan.forwards],
+        "price_per_h": plan.price_per_h,
+        "currency": plan.currency,
+        "checks": [
+            {"code": check.code, "verdict": check.verdict, "facts": check.facts}
+            for check in plan.checks
+        ],
+        "script": plan.script,
+    }
+
+
+def plan_text(plan: LaunchPlan) -> str:
+    cards = ", ".join(
+        f"GPU {card.index} {card.name} ({_free(card.free_mib)} free)" for card in plan.cards
+    )
+    price = "" if plan.price_per_h is None else f"{plan.price_per_h:.2f} {plan.currency or ''}/h"
+    rows = [
+        ("profile", f"{plan.profile.name} ({plan.profile.kind})"),
+        ("host", plan.host),
+        ("cards", cards or "none reserved"),
+        ("price", price or "not known"),
+        ("env", " ".join(sorted(plan.env_set)) or "-"),
+        ("secrets", " ".join(plan.env_secret_names) or "-"),
+        ("forwards", " ".join(f"{local}->{remote}" for local, remote in plan.forwards) or "-"),
+    ]
+    lines = [f"{name:9} {value}" for name, value in rows]
+    for check in plan.checks:
+        lines.append(f"{check.verdict:9} {words_for(check.code, check.facts)}")
+    return "\n".join(lines) + "\n\n" + plan.script.rstrip()
+
+
+def _free(mib: int | None) -> str:
+    return "?" if mib is None else mib_text(mib).strip()

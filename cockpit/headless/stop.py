@@ -1,0 +1,47 @@
+"""`cockpit stop`: end a run; returns when nothing of it is left, or says what is."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+
+from cockpit.domain.text import safe_line
+from cockpit.engine.api import StopReport
+from cockpit.errors import ExitCode
+from cockpit.headless.find_run import found_run
+from cockpit.headless.run_report import words_for
+
+SOMETHING_LEFT = 1
+
+
+def main(args: argparse.Namespace) -> int:
+    return asyncio.run(_stop(args.run, args.json))
+
+
+async def _stop(wanted: str, as_json: bool) -> int:
+    async with found_run(wanted) as (engine, view):
+        report = await engine.stop(view.run)
+    if as_json:
+        print(json.dumps(stop_fields(report, view.host)))
+    else:
+        _tell(report)
+    return SOMETHING_LEFT if report.left else ExitCode.OK
+
+
+def stop_fields(report: StopReport, host: str) -> dict[str, object]:
+    left = [
+        {"pid": pid, "command": command}
+        for pid, command in zip(report.left, report.left_commands, strict=False)
+    ]
+    return {"run": report.run, "host": host, "signals": list(report.signals), "left": left}
+
+
+def _tell(report: StopReport) -> None:
+    facts = {"run": report.run, "signals": ", ".join(report.signals), "left": len(report.left)}
+    print(
+        words_for("run_stop_incomplete" if report.left else "run_stopped", facts), file=sys.stderr
+    )
+    for pid, command in zip(report.left, report.left_commands, strict=False):
+        print(f"{pid}  {safe_line(command)}")
