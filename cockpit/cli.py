@@ -100,12 +100,13 @@ def say(error: CockpitError) -> None:
     """The error in words, on stderr; stdout stays data."""
     from cockpit.i18n.problem_text import error_lines, problem_line
 
-    lines = error_lines(error.code, error.facts)
-    if isinstance(error, ConfigError):
-        lines += [
-            problem_line(problem.code, problem.file, problem.line, problem.key, problem.facts)
-            for problem in error.problems
-        ]
+    problems = error.problems if isinstance(error, ConfigError) else ()
+    several = len(problems) if len(problems) > 1 else None
+    lines = error_lines(error.code, {**error.facts, "several": several})
+    lines += [
+        problem_line(problem.code, problem.file, problem.line, problem.key, problem.facts)
+        for problem in problems
+    ]
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -27,14 +27,17 @@ class Document:
     data: dict[str, object] = field(default_factory=dict)
     lines: TomlLines = field(default_factory=TomlLines)
     problems: list[Problem] = field(default_factory=list)
+    overridden: set[KeyPath] = field(default_factory=set)
+    """Keys that the command line gave: their mistakes are not the file's."""
 
     def report(self, path: KeyPath, code: str, **facts: Fact) -> None:
         """Add a problem of the key at `path`."""
-        place = self.lines.find(path)
+        by_hand = any(path[:length] in self.overridden for length in range(1, len(path) + 1))
+        place = None if by_hand else self.lines.find(path)
         self.problems.append(
             Problem(
                 code,
-                file=self.file,
+                file="--set" if by_hand else self.file,
                 line=place.line if place else None,
                 column=place.column if place else None,
                 key=dotted(path),
@@ -43,7 +46,8 @@ class Document:
         )
 
     def report_bad(self, path: KeyPath, error: BadValue) -> None:
-        self.report((*path, *error.path), error.code, **error.facts)
+        for each in (error, *error.more):
+            self.report((*path, *each.path), each.code, **each.facts)
 
     def table(
         self, path: KeyPath, raw: object, readers: Mapping[str, Reader[object]]

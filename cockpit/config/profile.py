@@ -4,30 +4,149 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field, PrivateAttr, ValidationError
 
+from cockpit.config import kinds
+from cockpit.config import profile_tables as tables
+from cockpit.config.document import Document, parse_document, read_document
+from cockpit.config.fields import Filled, Forwards, Name, Names, Positive, Table, Text
+from cockpit.config.overrides import apply_overrides
 from cockpit.config.paths import Home
+from cockpit.config.profile_checks import check_document, prepare_document
+from cockpit.config.profile_files import ProfileFile, find_profiles, resolve_profile
+from cockpit.config.profile_problems import report_errors
+from cockpit.errors import ProfileError
+
+__all__ = [
+    "Kind", "Profile", "ProfileFile", "find_profiles", "json_schema", "load_profile",
+    "parse_profile", "resolve_profile",
+]  # fmt: skip
+
+Kind: TypeAlias = Literal[
+    "command", "torchrun", "accelerate", "deepspeed", "megatron", "colossalai", "paddle", "yolo",
+    "vllm", "sglang", "tgi", "trtllm", "ollama",
+]  # fmt: skip
 
 
-class Profile(BaseModel):
+class Profile(Table):
     """A run profile. Field names carry their units; TOML keys are their aliases."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: Name = Field(description="The run's name; the file's name when not said")
+    kind: Kind
+    description: Text = Field(default="", description="One line for the list of profiles")
+    hosts: Names = Field(default=(), description="Candidates; the first with room is taken")
+    nodes: Positive | None = Field(
+        default=None, description="Run on this many hosts of `from` at once"
+    )
+    from_hosts: Names = Field(default=(), alias="from")
+    cwd: Filled = Field("~", description="Working folder on the host")
+    tags: Names = Field(
+        default=(), description="Labels; without hosts or from, the hosts that bear them"
+    )
 
-    name: str
-    kind: str
-    description: str = ""
-    hosts: tuple[str, ...] = ()
-    cwd: str = "~"
-    tags: tuple[str, ...] = ()
+    command: kinds.CommandTable | None = None
+    torchrun: kinds.TorchrunTable | None = None
+    accelerate: kinds.AccelerateTable | None = None
+    deepspeed: kinds.DeepspeedTable | None = None
+    megatron: kinds.MegatronTable | None = None
+    colossalai: kinds.ColossalaiTable | None = None
+    paddle: kinds.PaddleTable | None = None
+    yolo: kinds.YoloTable | None = None
+    vllm: kinds.VllmTable | None = None
+    sglang: kinds.SglangTable | None = None
+    tgi: kinds.TgiTable | None = None
+    trtllm: kinds.TrtllmTable | None = None
+    ollama: kinds.OllamaTable | None = None
+
+    gpus: tables.GpusTable | None = None
+    code: tables.CodeTable | None = None
+    env: tables.EnvTable = tables.EnvTable()
+    ready: tables.ReadyTable | None = None
+    forward: Forwards = Field(default={}, description="Port of this computer = port of the host")
+    metrics: tables.MetricsTable | None = None
+    watch: tables.WatchTable = tables.WatchTable()
+    stop: tables.StopTable = tables.StopTable()
+    restart: tables.RestartTable = tables.RestartTable()
+    budget: tables.BudgetTable | None = None
+    needs: tables.NeedsTable | None = None
+    log: tables.LogTable = tables.LogTable()
+    fetch: tables.FetchTable | None = None
+    hooks: tables.HooksTable = tables.HooksTable()
+    notify: tables.NotifyTable = tables.NotifyTable()
+
+    _path: Path | None = PrivateAttr(None)
+    _base_dir: Path | None = PrivateAttr(None)
+
+    @property
+    def path(self) -> Path | None:
+        """The file it came from."""
+        return self._path
+
+    @property
+    def base_dir(self) -> Path:
+        """What relative paths of this computer ([code] path, [env] file) start from.
+
+        The folder of a profile that was given by its path, else the working folder.
+        """
+        return self._base_dir or Path.cwd()
+
+    @property
+    def candidate_hosts(self) -> tuple[str, ...]:
+        """Hosts by name; empty when tags choose, or every host will do."""
+        return self.from_hosts or self.hosts
+
+    @property
+    def chosen_by_tags(self) -> bool:
+        return bool(self.tags) and not self.candidate_hosts
+
+    @property
+    def is_server(self) -> bool:
+        return self.kind in kinds.SERVER_KINDS
 
 
-def load_profile(source: str, home: Home, overrides: Sequence[str] = ()) -> Profile:
+def load_profile(source: str | Path, home: Home, overrides: Sequence[str] = ()) -> Profile:
     """The profile of that path or name, with `key=value` overrides. Raises ProfileError with every problem."""
-    raise NotImplementedError
+    found = resolve_profile(source, home)
+    try:
+        document = read_document(found.path, ProfileError)
+    except FileNotFoundError as error:
+        raise ProfileError("profile_missing", path=str(found.path)) from error
+    profile = _profile(document, found.path.stem, overrides)
+    profile._path = found.path
+    profile._base_dir = found.path.absolute().parent if found.origin == "file" else None
+    return profile
 
 
-def find_profiles(home: Home) -> list[Path]:
-    """The home's profiles, then the shipped ones that no profile of the home hides."""
-    raise NotImplementedError
+def parse_profile(
+    text: str, *, name: str = "profile", file: str = "profile.toml", overrides: Sequence[str] = ()
+) -> Profile:
+    """A profile of its text. Raises ProfileError with every problem."""
+    return _profile(parse_document(text.encode(), file, ProfileError), name, overrides)
+
+
+def _profile(document: Document, name: str, overrides: Sequence[str]) -> Profile:
+    prepare_document(document)
+    apply_overrides(document, Profile, overrides)
+    check_document(document)
+    raw = {"name": name, **document.data}
+    profile: Profile | None = None
+    try:
+        profile = Profile.model_validate(raw)
+    except ValidationError as error:
+        report_errors(document, Profile, error)
+    if profile is None or document.problems:
+        raise ProfileError(file=document.file, problems=document.sorted_problems())
+    return profile
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a profile, for editors."""
+    schema = Profile.model_json_schema(by_alias=True)
+    schema["required"] = [key for key in schema["required"] if key != "name"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "cockpit run profile",
+    }

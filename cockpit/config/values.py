@@ -21,13 +21,30 @@ _SHOWN_CELLS = 60
 
 
 class BadValue(ValueError):
-    """A value that cannot be taken; `path` leads from the key to the element that is to blame."""
+    """A value that cannot be taken; `path` leads from the key to the element that is to blame.
+
+    `more` are the other mistakes of the same value: a list may have several.
+    """
 
     def __init__(self, code: str, path: KeyPath = (), **facts: Fact) -> None:
         self.code = code
         self.path = path
         self.facts = facts
+        self.more: tuple[BadValue, ...] = ()
         super().__init__(code)
+
+    def inside(self, part: str | int) -> list[BadValue]:
+        """This and its `more`, as mistakes of the value that holds it at `part`."""
+        return [
+            BadValue(error.code, (part, *error.path), **error.facts) for error in (self, *self.more)
+        ]
+
+
+def raise_all(errors: list[BadValue]) -> None:
+    """Raise the first error with the rest in its `more`."""
+    if errors:
+        errors[0].more = tuple(errors[1:])
+        raise errors[0]
 
 
 def shown(value: object) -> str:
@@ -41,7 +58,7 @@ def shown(value: object) -> str:
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant."""
     folded = {name.lower().replace("-", "_"): name for name in known}
-    near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.7)
     return folded[near[0]] if near else None
 
 
@@ -143,11 +160,13 @@ def list_of(read_item: Reader[T], *, at_least: int = 0) -> Reader[tuple[T, ...]]
         if len(value) < at_least:
             raise BadValue("empty")
         items: list[T] = []
+        errors: list[BadValue] = []
         for position, item in enumerate(value):
             try:
                 items.append(read_item(item))
             except BadValue as error:
-                raise BadValue(error.code, (position, *error.path), **error.facts) from error
+                errors += error.inside(position)
+        raise_all(errors)
         return tuple(items)
 
     return read
@@ -158,11 +177,13 @@ def mapping_of(read_key: Reader[str], read_item: Reader[T]) -> Reader[Mapping[st
         if not isinstance(value, dict):
             raise wrong_type("a table", value)
         items: dict[str, T] = {}
+        errors: list[BadValue] = []
         for key, item in value.items():
             try:
                 items[read_key(key)] = read_item(item)
             except BadValue as error:
-                raise BadValue(error.code, (key, *error.path), **error.facts) from error
+                errors += error.inside(key)
+        raise_all(errors)
         return items
 
     return read

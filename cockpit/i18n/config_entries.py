@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from cockpit.i18n.sentences import Entry
 from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.sentences import Entry
 
 NOTHING_RECORDED: Final = _("Nothing was recorded.")
 
@@ -105,9 +105,17 @@ ENTRIES: Final[dict[str, Entry]] = {
     "import_nothing": Entry((_("{source} holds no host to import."),)),
     "import_missing": Entry((_("{source} is not there."),)),
     # files
-    "bad_config": Entry((_("{file} has mistakes; nothing was changed."),)),
+    "bad_config": Entry(
+        (
+            _("{file} has {several} mistakes; nothing was done."),
+            _("{file} has a mistake; nothing was done."),
+        )
+    ),
     "bad_profile": Entry(
-        (_("{file} has mistakes; nothing was started."), _("The profile has mistakes; nothing was started."))
+        (
+            _("{file} has {several} mistakes; nothing was started."),
+            _("{file} has a mistake; nothing was started."),
+        )
     ),
     "profile_unknown": Entry(
         (
@@ -130,46 +138,47 @@ ENTRIES: Final[dict[str, Entry]] = {
 
 PROBLEMS: Final[dict[str, tuple[str, ...]]] = {
     "unknown_key": (_("no such key. {suggestion}?"), _("no such key")),
-    "missing_key": (_("is missing; {hint}"), _("is missing")),
-    "missing_table": (_("kind = \"{kind}\" needs a table [{kind}]"),),
-    "other_kind": (_("belongs to kind = \"{other}\"; this profile's kind is \"{kind}\""),),
-    "wrong_type": (_("{given} is not {expected}"), _("is not {expected}")),
-    "not_one_of": (_("{given} is none of {allowed}. {suggestion}?"), _("{given} is none of {allowed}")),
-    "out_of_range": (_("{given} is not between {low} and {high}"),),
+    "missing_key": (_("is missing: {hint}"), _("is missing")),
+    "missing_table": (_('needs a table [{kind}]'),),
+    "other_kind": (_('belongs to kind = "{other}"; this profile is of kind "{kind}"'),),
+    "wrong_type": (_("not {expected}"),),
+    "not_one_of": (_("none of {allowed}. {suggestion}?"), _("none of {allowed}")),
+    "out_of_range": (_("not between {low} and {high}"),),
     "empty": (_("is empty"),),
-    "too_long": (_("is longer than {limit} characters"),),
+    "too_long": (_("longer than {limit} characters"),),
     "control_character": (_("holds {character}, a control character"),),
-    "bad_name": (
-        _("{given}: a name starts with a letter or a digit; then letters, digits, . _ and -"),
-    ),
-    "bad_host": (_("{given} is not a host name or an address"),),
-    "bad_user": (_("{given} is not a user name"),),
-    "bad_jump": (_("{given} is not a host of this file, an ssh alias or user@host:port"),),
-    "bad_variable": (_("{given} is not the name of an environment variable"),),
-    "bad_version": (_("{given} is not a version condition such as \">=2.4\""),),
-    "bad_pattern": (_("{given} is not a regular expression: {why}"),),
-    "bad_url": (_("{given} is neither a path such as \"/metrics\" nor an http address of the host itself"),),
-    "time_needs_unit": (_("{given}: a time needs a unit, such as \"{example}\""),),
-    "not_a_time": (_("{given} is not a time such as \"{example}\""),),
-    "size_needs_unit": (_("{given}: a size needs a unit, such as \"{example}\""),),
-    "not_a_size": (_("{given} is not a size such as \"{example}\""),),
-    "not_a_price": (_("{given} is not a price such as \"{example}\""),),
-    "price_needs_currency": (_("{given}: a price needs a currency, such as \"{example}\""),),
-    "price_needs_hour": (_("{given}: a price is for an hour, such as \"{example}\""),),
+    "bad_name": (_("a name starts with a letter or a digit; then letters, digits, . _ and -"),),
+    "bad_host": (_("not a host name or an address"),),
+    "bad_user": (_("not a user name"),),
+    "bad_jump": (_("not a host of this file, an ssh alias or user@host:port"),),
+    "bad_variable": (_("{name} is not the name of an environment variable"),),
+    "bad_version": (_('not a version condition such as ">=2.4"'),),
+    "bad_pattern": (_("not a regular expression: {why}"),),
+    "bad_url": (_('neither a path such as "/metrics" nor an http address of the host itself'),),
+    "bad_port_key": (_("a port of this computer, 1 to 65535, stands before the ="),),
+    "time_needs_unit": (_('a time needs a unit, such as "{example}"'),),
+    "not_a_time": (_('not a time such as "{example}"'),),
+    "size_needs_unit": (_('a size needs a unit, such as "{example}"'),),
+    "not_a_size": (_('not a size such as "{example}"'),),
+    "not_a_price": (_('not a price such as "{example}"'),),
+    "price_needs_currency": (_('a price needs a currency, such as "{example}"'),),
+    "price_needs_hour": (_('a price is for an hour, such as "{example}"'),),
     "toml_syntax": (_("not TOML: {why}"),),
     "not_utf8": (_("not UTF-8 text"),),
     "file_too_large": (_("larger than {limit} bytes"),),
-    "no_way_to_host": (_("needs ssh = \"ssh …\", host = \"…\" or local = true"),),
+    "no_way_to_host": (_('needs ssh = "ssh …", host = "…" or local = true'),),
     "local_and_remote": (_("this machine (local = true) is not reached by SSH"),),
     "jump_circle": (_("the jumps go in a circle: {circle}"),),
     "jump_is_local": (_("{hop} is this machine and cannot be a jump"),),
     "too_many_hops": (_("more than {limit} hops"),),
     "not_both": (_("either this or {other}, not both"),),
     "one_of_keys": (_("needs one of {keys}"),),
-    "needs_key": (_("needs {other} beside it"),),
-    "bad_override": (_("{given} is not key=value, such as gpus.count=2"),),
-    "only_pasted": (_("{given}"),),
+    "needs_key": (_("needs {other} as well"),),
+    "too_few_hosts": (_("names {count} hosts; nodes = {needed}"),),
+    "not_a_table": (_("{other} is a value and has no keys"),),
+    "bad_override": (_("not key=value, such as gpus.count=2"),),
 }  # fmt: skip
+"""What is wrong with a key. The line that it stands in begins with the key and, where known, `= given`."""
 
 NOTICES: Final[dict[str, tuple[str, ...]]] = {
     "dropped_host_key_check": (

@@ -32,10 +32,12 @@ def problem_text(code: str, facts: Mapping[str, object]) -> str:
 def problem_line(
     code: str, file: str, line: int | None, key: str, facts: Mapping[str, object]
 ) -> str:
-    """One mistake of a file: "qwen.toml line 7  gpus.min_fre: no such key. min_free?"."""
-    where = f"{file} " + (fill(_("line {line}"), {"line": line}) or "") if line else file
-    said = f"{key}: {problem_text(code, facts)}" if key else problem_text(code, facts)
-    return f"  {where.strip()}  {said}"
+    """One mistake of a file: "qwen.toml line 12  stop.int = "15": a time needs …"."""
+    where = f"{file} {fill(_('line {line}'), {'line': line})}" if line else file
+    given = facts.get("given")
+    subject = f"{key} = {given}" if key and given is not None and given != key else key
+    said = problem_text(code, facts)
+    return f"  {where}  {subject}: {said}" if subject else f"  {where}  {said}"
 
 
 def notice_text(code: str, facts: Mapping[str, object]) -> str:
