@@ -147,6 +147,9 @@ class FakeHost:
     def __post_init__(self) -> None:
         self.spec = HostSpec(name=HostName(self.name), host="192.0.2.1")
 
+    def make_sampler(self, cadence: Cadence) -> FakeSampler:
+        return FakeSampler(cadence, has_python=self.has_python)
+
     @property
     def sampler(self) -> FakeSampler:
         return self.samplers[-1]
@@ -214,7 +217,7 @@ class FakeFleet:
             await asyncio.Event().wait()
         if fake.start_errors:
             raise fake.start_errors.popleft()
-        fake.samplers.append(FakeSampler(cadence, has_python=fake.has_python))
+        fake.samplers.append(fake.make_sampler(cadence))
         return fake.sampler
 
 
