@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import App
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
@@ -63,6 +63,11 @@ class CockpitApp(App[str]):
     def engine(self) -> EngineApi:
         assert self._engine is not None, "screens exist only once there is an engine"
         return self._engine
+
+    def get_key_display(self, binding: Binding) -> str:
+        if binding.key == "enter":
+            return self.look.glyphs.enter
+        return super().get_key_display(binding)
 
     def get_default_screen(self) -> Screen[Any]:
         return BootScreen()

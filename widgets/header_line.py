@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -53,7 +52,7 @@ class HeaderLine(Widget):
         for part in self._parts(look, self._facts):
             part_cells = pieces_width(part) + 2
             if part_cells > room:
-                break
+                continue
             line.add("  ").add_all(part)
             room -= part_cells
         return line.pad_to(width - pieces_width(right)).add_all(right).strip(width)
@@ -77,7 +76,11 @@ class HeaderLine(Widget):
             used, total = sums.mem_used_mib / 1024, sums.mem_total_mib / 1024
             parts.append([(f"{used:.0f}/{total:.0f}", strong), (" GiB", quiet)])
         if sums.price_per_h:
-            parts.append(_price(sums, strong, quiet))
+            parts.append([(money_text(sums.price_per_h), strong), ("/h", quiet)])
+            if sum(sums.idle_per_h.values()) >= 0.005:
+                idle = money_text(sums.idle_per_h)
+                idle = idle if len(sums.price_per_h) > 1 else idle.split(" ")[0]
+                parts.append([(_("idle") + " ", quiet), (idle, strong)])
         if sums.power_w:
             parts.append([(f"{sums.power_w / 1000:.1f}", strong), (" kW", quiet)])
         return parts
@@ -94,12 +97,3 @@ class HeaderLine(Widget):
             pieces += [("  ", look.bar_text), (badge, look.warn_badge)]
         clock = time.strftime("%H:%M:%S", time.localtime(facts.wall_s))
         return [*pieces, ("  ", look.bar_text), (clock, look.bar_muted), (" ", look.bar_text)]
-
-
-def _price(sums: Sums, strong: Style, quiet: Style) -> list[Piece]:
-    pieces: list[Piece] = [(money_text(sums.price_per_h), strong), ("/h", quiet)]
-    if sum(sums.idle_per_h.values()) >= 0.005:
-        idle = money_text(sums.idle_per_h) if len(sums.idle_per_h) > 1 else ""
-        idle = idle or f"{sum(sums.idle_per_h.values()):.2f}"
-        pieces += [(", " + _("idle") + " ", quiet), (idle, strong)]
-    return pieces

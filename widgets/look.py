@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,21 @@ from cockpit.widgets.theme import DEFAULT_PALETTE, Palette
 
 if TYPE_CHECKING:
     from textual.widget import Widget
+
+
+@dataclass(frozen=True, slots=True)
+class Tone:
+    """The styles of a piece of the fleet: in full colour, or all grey when its numbers are old."""
+
+    text: Style
+    strong: Style
+    muted: Style
+    faint: Style
+    ok: Style
+    fill: Style
+    graph: Style
+    warn: Style
+    fatal: Style
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,8 @@ class Look:
             "muted": Style(color=p.muted, bgcolor=p.bg),
             "faint": Style(color=p.faint, bgcolor=p.bg),
             "ok": Style(color=p.ok, bgcolor=p.bg),
+            "fill": Style(color=p.fill, bgcolor=p.bg),
+            "graph": Style(color=p.graph, bgcolor=p.bg),
             "warn": Style(color=p.warn, bgcolor=p.bg, bold=p.ansi),
             "fatal": Style(color=p.fatal, bgcolor=p.bg, bold=True, reverse=p.ansi and p.dark),
             "fatal_badge": Style(color=p.bg, bgcolor=p.fatal, bold=True)
@@ -51,12 +68,21 @@ class Look:
         }
         for role, style in roles.items():
             object.__setattr__(self, role, style)
+        names = ("text", "strong", "muted", "faint", "ok", "fill", "graph", "warn", "fatal")
+        grey = {name: "muted" for name in ("text", "strong", "ok")} | {"fill": "graph"}
+        fresh, old = (
+            Tone(*(roles[names_of.get(name, name)] for name in names)) for names_of in ({}, grey)
+        )
+        object.__setattr__(self, "fresh", fresh)
+        object.__setattr__(self, "old", old)
 
     text: Style = Style.null()
     strong: Style = Style.null()
     muted: Style = Style.null()
     faint: Style = Style.null()
     ok: Style = Style.null()
+    fill: Style = Style.null()
+    graph: Style = Style.null()
     warn: Style = Style.null()
     fatal: Style = Style.null()
     fatal_badge: Style = Style.null()
@@ -67,6 +93,8 @@ class Look:
     bar_on: Style = Style.null()
     cursor: Style = Style.null()
     """Laid over a line that the cursor is on."""
+    fresh: Tone = field(init=False, repr=False, compare=False)
+    old: Tone = field(init=False, repr=False, compare=False)
 
     def severity(self, severity: Severity) -> Style:
         return {"fatal": self.fatal, "warning": self.warn}.get(severity, self.muted)

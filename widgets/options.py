@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 
@@ -21,4 +22,5 @@ class UiOptions:
     """Binding id to keys, comma-separated."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Saved filters by name."""
-    splash: bool = True
+    hosts_file: Path | None = None
+    """What `e` opens."""

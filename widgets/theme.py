@@ -24,6 +24,10 @@ class Palette:
     fatal: str
     faint: str
     """Borders, empty bars and other lines that carry no text."""
+    fill: str
+    """Bars: the accent, quieter, since many of them stand side by side."""
+    graph: str
+    """Sparklines and the past."""
     ansi: bool = False
 
 
@@ -31,21 +35,25 @@ PALETTES: Mapping[str, Palette] = {
     palette.name: palette
     for palette in (
         Palette("dark", "dark", True, "#111417", "#1a1f24", "#d7dce1", "#87919b",
-                "#5cb8e6", "#ffb84d", "#f0524f", "#3a434c"),
+                "#5cb8e6", "#ffb84d", "#f0524f", "#3a434c", "#4593bb", "#5f6c76"),
         Palette("light", "light", False, "#fbfbfa", "#eff1f2", "#1f2428", "#5c656d",
-                "#005e9c", "#a05a00", "#8a0a24", "#c5cbd0"),
+                "#005e9c", "#a05a00", "#8a0a24", "#c5cbd0", "#4a8fc0", "#8a949c"),
         Palette("dark-cb", "dark, colour-blind safe", True, "#111417", "#1a1f24", "#d7dce1",
-                "#87919b", "#73d5ff", "#ffde4d", "#eb5146", "#3a434c"),
+                "#87919b", "#73d5ff", "#ffde4d", "#eb5146", "#3a434c", "#4593bb", "#5f6c76"),
         Palette("light-cb", "light, colour-blind safe", False, "#fbfbfa", "#eff1f2", "#1f2428",
-                "#5c656d", "#136fbf", "#8c680e", "#7a000a", "#c5cbd0"),
+                "#5c656d", "#136fbf", "#8c680e", "#7a000a", "#c5cbd0", "#4a8fc0", "#8a949c"),
         Palette("dark-hc", "dark, high contrast", True, "#000000", "#000000", "#ffffff",
-                "#b4bcc4", "#4d9aff", "#ffd519", "#f26d6d", "#7d868f"),
+                "#b4bcc4", "#4d9aff", "#ffd519", "#f26d6d", "#7d868f", "#4d9aff",
+                "#b4bcc4"),
         Palette("light-hc", "light, high contrast", False, "#ffffff", "#ffffff", "#000000",
-                "#454d54", "#1f5899", "#755200", "#5c0000", "#7d868f"),
+                "#454d54", "#1f5899", "#755200", "#5c0000", "#7d868f", "#1f5899",
+                "#454d54"),
         Palette("ansi-dark-ground", "the terminal's own colours, dark ground", True, "default",
-                "default", "default", "default", "cyan", "yellow", "red", "default", ansi=True),
+                "default", "default", "default", "cyan", "yellow", "red", "default", "cyan",
+                "default", ansi=True),
         Palette("ansi-light-ground", "the terminal's own colours, light ground", False, "default",
-                "default", "default", "default", "blue", "default", "red", "default", ansi=True),
+                "default", "default", "default", "blue", "default", "red", "default", "blue",
+                "default", ansi=True),
     )
 }  # fmt: skip
 
