@@ -1,0 +1,148 @@
+"""What a hit means once its numbers are read: exit codes, Xids, signals, paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from cockpit.domain.signatures.match import Hit
+from cockpit.domain.signatures.values import signal_number
+from cockpit.domain.signatures.xids import meaning, nvlink_severity
+
+_KILLED_REMEDIES: Final = ("check_kernel_log", "fewer_workers", "raise_container_limit")
+_SHM_REMEDIES: Final = ("shm_size", "fewer_workers", "file_system_sharing")
+_CRASH_REMEDIES: Final = ("check_kernel_log", "read_first_error")
+_CODE_IN_BRACES: Final = re.compile(r":\s*(-?\d{1,5})\b")
+
+
+def refine(hit: Hit) -> Hit | None:
+    """The hit with what its details say, or None when they say that it is nothing."""
+    rule = _RULES.get(hit.signature.id)
+    return rule(hit) if rule else hit
+
+
+def _by_code(hit: Hit) -> Hit | None:
+    """-9 is the kernel or a person, -7 shared memory, -15 a request to stop: not the launcher."""
+    code = hit.facts.get("exitcode")
+    return _by_signal(hit, -code if isinstance(code, int) and code < 0 else None)
+
+
+def _by_signal(hit: Hit, number: int | None) -> Hit | None:
+    if number is None:
+        return hit
+    hit = replace(hit, facts={**hit.facts, "signal": number})
+    if number == 9:
+        return replace(hit, family="host_oom", cause="killed", remedies=_KILLED_REMEDIES)
+    if number == 7:
+        return replace(hit, family="shm", cause="shm_full", remedies=_SHM_REMEDIES)
+    if number in (2, 15):
+        return replace(hit, role="fallout", severity="notice", cause="told_to_stop")
+    return replace(hit, family="crash", cause="native_crash", remedies=_CRASH_REMEDIES)
+
+
+def _engine_init(hit: Hit) -> Hit | None:
+    codes = [int(code) for code in _CODE_IN_BRACES.findall(hit.details.get("procs", ""))]
+    if not codes:
+        return hit
+    return _by_code(replace(hit, facts={**hit.facts, "exitcode": codes[0]}))
+
+
+def _data_loader(hit: Hit) -> Hit | None:
+    name = hit.details.get("signal", "").strip()
+    refined = _by_signal(hit, signal_number(name))
+    return None if refined is None or refined.role == "fallout" else refined
+
+
+def _spawned(hit: Hit) -> Hit | None:
+    number = hit.facts.get("signal")
+    return _by_signal(hit, number) if isinstance(number, int) else hit
+
+
+def _xid(hit: Hit) -> Hit | None:
+    code = hit.facts.get("xid")
+    known = meaning(code if isinstance(code, int) else -1)
+    severity = nvlink_severity(code, hit.text) if isinstance(code, int) else None
+    return replace(
+        hit,
+        severity=severity or known.severity,
+        role="fallout" if "prev" in hit.details else known.weight,
+        remedies=known.advice,
+    )
+
+
+def _nvswitch(hit: Hit) -> Hit | None:
+    fatal = not hit.details.get("msg", "").lower().startswith(("non-fatal", "nonfatal"))
+    return hit if fatal else replace(hit, severity="warning")
+
+
+def _pcie(hit: Hit) -> Hit | None:
+    words = hit.details.get("sev", "") + hit.details.get("kind", "")
+    corrected = "Corrected" in words or words.startswith("Uncorrected (Non")
+    return replace(hit, severity="notice", role="metric") if corrected else hit
+
+
+def _disk_full(hit: Hit) -> Hit | None:
+    if "/dev/shm" in hit.text:
+        return replace(hit, family="shm", cause="shm_full", remedies=_SHM_REMEDIES)
+    return replace(hit, facts={**hit.facts, "errno": 28})
+
+
+def _shared_memory(hit: Hit) -> Hit | None:
+    if hit.facts.get("errno") in (23, 24):
+        remedies = ("nofile_limit", "file_system_sharing")
+        return replace(hit, family="env", cause="too_many_files", remedies=remedies)
+    return hit
+
+
+def _ray(hit: Hit) -> Hit | None:
+    return None if hit.details.get("n") == "0" else hit
+
+
+def _nccl_last(hit: Hit) -> Hit | None:
+    if "out of memory" not in hit.text:
+        return hit
+    return replace(hit, family="gpu_oom", cause="nccl_buffers", remedies=("leave_room_for_nccl",))
+
+
+def _tensorflow(hit: Hit) -> Hit | None:
+    if "device:CPU" in hit.text:
+        return replace(hit, family="host_oom", cause="host_allocation", remedies=("smaller_batch",))
+    return hit
+
+
+def _soft_watchdog(hit: Hit) -> Hit | None:
+    return replace(hit, severity="warning") if hit.details.get("soft") == "True" else hit
+
+
+def _scheduler_end(hit: Hit) -> Hit | None:
+    causes = {"TIME LIMIT": "time_limit", "PREEMPTION": "preempted", "NODE FAILURE": "node_failed"}
+    return replace(hit, cause=causes.get(hit.details.get("why", ""), hit.cause))
+
+
+def _kernel_kill(hit: Hit) -> Hit | None:
+    in_group = "emory cgroup" in hit.text or "CONSTRAINT_MEMCG" in hit.text
+    return replace(hit, cause="cgroup_oom_kill") if in_group else hit
+
+
+def _kv_memory(hit: Hit) -> Hit | None:
+    available = hit.facts.get("available_mib")
+    return (
+        hit if available is None else replace(hit, facts={**hit.facts, "kv_cache_mib": available})
+    )
+
+
+def _triton(hit: Hit) -> Hit | None:
+    return None if hit.handled else hit
+
+
+_RULES: Final[dict[str, Callable[[Hit], Hit | None]]] = {
+    "elastic-fail": _by_code, "elastic-rc": _by_code, "vllm-worker-died": _by_code,
+    "vllm-proc-rc": _by_code, "dl-exit": _by_code, "vllm-core-init": _engine_init,
+    "dl-signal": _data_loader, "mp-spawn": _spawned, "xid": _xid, "sxid": _nvswitch,
+    "k-aer": _pcie, "enospc": _disk_full, "shm-nospace": _shared_memory, "ray-oom": _ray,
+    "nccl-last": _nccl_last, "tf-oom": _tensorflow, "sgl-watchdog": _soft_watchdog,
+    "slurm-limit": _scheduler_end, "k-oom-kill": _kernel_kill, "k-oom-ctx": _kernel_kill,
+    "triton-oor": _triton, "vllm-kvshort": _kv_memory,
+}  # fmt: skip
