@@ -175,6 +175,7 @@ PROBLEMS: Final[dict[str, tuple[str, ...]]] = {
     "one_of_keys": (_("needs one of {keys}"),),
     "needs_key": (_("needs {other} as well"),),
     "too_few_hosts": (_("names {count} hosts; nodes = {needed}"),),
+    "one_host_only": (_("kind {kind} runs on one host; for several use torchrun"),),
     "not_a_table": (_("{other} is a value and has no keys"),),
     "bad_override": (_("not key=value, such as gpus.count=2"),),
 }  # fmt: skip
