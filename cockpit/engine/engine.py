@@ -18,7 +18,7 @@ from cockpit.engine.link import LinkParts
 from cockpit.engine.links import Links
 from cockpit.engine.runs_face import RunsFace
 from cockpit.engine.sample_watch import SampleWatch
-from cockpit.engine.wiring import EngineParts, Wiring, load_heavy_parts
+from cockpit.engine.wiring import EngineParts, Wiring, load_runs, load_transports
 from cockpit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ async def open_engine(
     from cockpit.engine.host_list import hosts_to_watch
 
     hosts = await asyncio.to_thread(hosts_to_watch, home)
+    if wiring is None:
+        await asyncio.to_thread(load_runs)
     return Engine(home, hosts, ask_secret=ask_secret, wiring=wiring)
 
 
@@ -60,7 +62,8 @@ class Engine(RunsFace):
         self._home = home
         self._hosts = dict(hosts)
         self._ask_secret = ask_secret
-        self._asking: set[HostName] = set()
+        self.asking: set[HostName] = set()
+        """Hosts of which a person is asked for a secret right now."""
         self._fleet = FleetStore(self._hosts)
         self._bus = EventBus(lambda error: log.error("a listener failed", exc_info=error))
         self._desk = IncidentDesk(self._bus, self._clock)
@@ -80,7 +83,7 @@ class Engine(RunsFace):
             make_transport=self._make_transport,
             start_sampler=self._wiring.start_sampler,
             jitter=self._wiring.jitter,
-            is_asking=self._asking.__contains__,
+            is_asking=self.asking.__contains__,
             annotate=self._runs.annotate,
             on_sample=self._take_sample,
             on_up=self._runs.host_up,
@@ -90,7 +93,7 @@ class Engine(RunsFace):
     # -- lifetime -----------------------------------------------------------------------
 
     async def start(self) -> None:
-        await asyncio.to_thread(load_heavy_parts)
+        await asyncio.to_thread(load_transports)
         await self._links.set_hosts(self._hosts.values())
         self._links.start()
 
@@ -198,8 +201,8 @@ class Engine(RunsFace):
     async def _ask_person(self, request: SecretRequest) -> str | None:
         """Ask, and let no limit of the link run out while the person types."""
         assert self._ask_secret is not None
-        self._asking.add(request.host)
+        self.asking.add(request.host)
         try:
             return await self._ask_secret(request)
         finally:
-            self._asking.discard(request.host)
+            self.asking.discard(request.host)

@@ -22,7 +22,7 @@ from cockpit.engine.link_state import (
     reason_of_sample,
     waits_for_person,
 )
-from cockpit.engine.sampler import CLOSE_LIMIT_S, Cadence, StartSampler
+from cockpit.engine.sampler import Cadence, StartSampler
 from cockpit.engine.sampling import Sampling
 from cockpit.errors import CockpitError, HostKeyChanged, HostKeyUnknown, HostUnreachable
 from cockpit.transport.base import HostTransport, LinkFacts
@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 
 CONNECT_LIMIT_S = 120.0
 """Above all of the transport's own limits together, jumps and the queue for handshakes included."""
+CLOSE_LIMIT_S = 2.0
+END_LIMIT_S = 3.8
+"""For a whole link: its sampler's farewell, then its own."""
 CONNECTING = Reason("connecting", None, {})
 
 
@@ -93,7 +96,7 @@ class HostLink:
     async def close(self) -> None:
         """Let go of the host, within seconds."""
         self._stop()
-        await end(*self._leaving, limit_s=2 * CLOSE_LIMIT_S)
+        await end(*self._leaving, limit_s=END_LIMIT_S)
         self._leaving.clear()
 
     def disconnect(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from cockpit.domain.text import safe_line
 from cockpit.domain.wire import SampleDecoder
 from cockpit.engine.sampler import Cadence
@@ -31,8 +29,8 @@ class ProbeSampler:
 
     async def tell(self, cadence: Cadence, *, now: bool = False) -> None:
         if self.has_python:
-            wish = {"interval": cadence.interval_s, "focus": cadence.focused, "now": now}
-            await self._channel.write(json.dumps(wish).encode() + b"\n")
+            wish = f"interval {cadence.interval_s:g}\nfocus {cadence.focused:d}\n"
+            await self._channel.write((wish + "now\n" * now).encode())
 
     def last_words(self) -> str:
         """The last line of stderr: an exception's own sentence, a shell's complaint."""

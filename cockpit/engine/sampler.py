@@ -24,7 +24,7 @@ LINES_BURST = 100.0
 BYTES_PER_S = 512.0 * 1024
 BYTES_BURST = 4.0 * 1024 * 1024
 TELL_LIMIT_S = 5.0
-CLOSE_LIMIT_S = 5.0
+CLOSE_LIMIT_S = 1.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ RESTART_FACTOR = 3.0
 RESTART_MOST_S = 30.0
 FAST_DEATHS = 3
 """Deaths in a row, each soon after its start, before the host is called degraded."""
-CLOSE_SILENT_LIMIT_S = 1.0
 
 
 class Sampling:
@@ -151,8 +150,7 @@ class Sampling:
             return self._died(self._clock.now_s() - started_s, sampler.last_words())
         finally:
             self._sampler = None
-            limit_s = CLOSE_SILENT_LIMIT_S if self._went_silent else CLOSE_LIMIT_S
-            await attempt(limit_s, sampler.close())
+            await attempt(CLOSE_LIMIT_S, sampler.close())
 
     def _died(self, lived_s: float, words: str) -> float:
         self._backoff.ended_after(lived_s)

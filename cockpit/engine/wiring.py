@@ -54,9 +54,9 @@ async def _shipped_probe(transport: HostTransport, python: str | None, cadence: 
 
 
 def _runs(parts: EngineParts) -> RunsService:
-    from cockpit.engine.no_runs import NoRuns
+    from cockpit.engine.runs import full_runs
 
-    return NoRuns()
+    return full_runs(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,11 @@ class Wiring:
     clock: Clock = field(default_factory=SystemClock)
 
 
-def load_heavy_parts() -> None:
-    """Import what takes a while (asyncssh, pydantic); called off the loop, so that a screen stays alive."""
+def load_transports() -> None:
+    """Import asyncssh, which takes a while; called off the loop, so that a screen stays alive."""
     import cockpit.transport.connector  # noqa: F401
+
+
+def load_runs() -> None:
+    """Import what runs need, pydantic above all; called off the loop too."""
+    import cockpit.engine.runs  # noqa: F401

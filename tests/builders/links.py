@@ -13,9 +13,18 @@ from cockpit.engine.events import Event, EventBus, LinkChanged
 from cockpit.engine.fleet import FleetStore, HostState
 from cockpit.engine.link import LinkParts
 from cockpit.engine.links import Links
+from cockpit.engine.no_runs import NoRuns
 from cockpit.engine.sampler import Cadence, Sampler
+from cockpit.engine.wiring import EngineParts, Wiring
 from cockpit.errors import LinkLost
-from cockpit.transport.base import ByteChannel, Completed, HostTransport, LinkFacts, TcpStream
+from cockpit.transport.base import (
+    AskSecret,
+    ByteChannel,
+    Completed,
+    HostTransport,
+    LinkFacts,
+    TcpStream,
+)
 from tests.builders.clock import FakeClock
 
 
@@ -219,6 +228,30 @@ class FakeFleet:
             raise fake.start_errors.popleft()
         fake.samplers.append(fake.make_sampler(cadence))
         return fake.sampler
+
+
+def fake_wiring(*hosts: FakeHost) -> Wiring:
+    """The wiring of an engine whose hosts are these; runs are left out."""
+    fakes = {fake.spec.name: fake for fake in hosts}
+
+    def make_transport(spec: HostSpec, parts: EngineParts, ask: AskSecret | None) -> HostTransport:
+        fake = fakes[spec.name]
+        fake.transports.append(FakeTransport(fake))
+        return fake.transport
+
+    async def start_sampler(
+        transport: HostTransport, python: str | None, cadence: Cadence
+    ) -> Sampler:
+        fake = fakes[transport.host]
+        fake.samplers.append(fake.make_sampler(cadence))
+        return fake.sampler
+
+    return Wiring(
+        make_transport=make_transport,
+        start_sampler=start_sampler,
+        make_runs=lambda _parts: NoRuns(),
+        jitter=lambda: 0.0,
+    )
 
 
 async def settle(turns: int = 20) -> None:
