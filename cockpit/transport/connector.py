@@ -1,4 +1,4 @@
-"""Which transport a host needs."""
+"""Which transport a host needs; and the two things that a front end does with a host besides."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from cockpit.transport.base import AskSecret, HostTransport
 from cockpit.transport.local import LocalTransport
 from cockpit.transport.opening import Limits
 from cockpit.transport.ssh import SshTransport
+from cockpit.transport.trust import trust_key
+
+__all__ = ["make_transport", "trust_key"]
 
 
 def make_transport(

@@ -46,7 +46,7 @@ OPEN_TIMEOUT_S = 30.0
 """From asking for a channel to the sentinel: rc files that start conda take seconds on a busy host."""
 
 
-class _Link:
+class Link:
     """One life of a connection: its hops, its listeners, and why it ended."""
 
     def __init__(self, host: HostName) -> None:
@@ -99,7 +99,7 @@ class SshTransport:
         self._ssh_config = ssh_config
         self._clock = clock
         self._limits = limits or Limits()
-        self._link: _Link | None = None
+        self._link: Link | None = None
         self._facts: LinkFacts | None = None
         self._connecting = asyncio.Lock()
         self._channels = asyncio.Semaphore(CHANNELS)
@@ -124,9 +124,9 @@ class SshTransport:
             self._facts = _facts(resolved, link, self._clock() - started)
             return self._facts
 
-    async def open_hops(self, resolved: ResolvedHost, count: int) -> _Link:
+    async def open_hops(self, resolved: ResolvedHost, count: int) -> Link:
         """Log in to the first `count` servers of the chain, each through the one before."""
-        link = _Link(self.host)
+        link = Link(self.host)
         opener = self.opener()
         try:
             for place in places(resolved)[:count]:
@@ -226,14 +226,14 @@ class SshTransport:
                 raise ProxyWithoutExec(**place.facts)
         return resolved
 
-    def _live(self) -> _Link:
+    def _live(self) -> Link:
         if self._link is None:
             raise LinkLost(why="not_connected", host=self.host)
         if self._link.lost.is_set():
             raise self._link.loss or LinkLost(why="closed", host=self.host)
         return self._link
 
-    async def _start(self, link: _Link, channel: CommandChannel, line: bytes) -> None:
+    async def _start(self, link: Link, channel: CommandChannel, line: bytes) -> None:
         try:
             await link.connection.create_session(
                 lambda: channel, BOOTSTRAP, encoding=None, request_pty=False
@@ -245,7 +245,7 @@ class SshTransport:
         await channel.write(line)
         await channel.started()
 
-    def _refused(self, link: _Link, error: asyncssh.ChannelOpenError) -> TransportError:
+    def _refused(self, link: Link, error: asyncssh.ChannelOpenError) -> TransportError:
         """No session: the link went, sshd has no room for another, or this server runs no commands."""
         text = brief(error.reason)
         if link.lost.is_set() or link.connection.is_closed():
@@ -254,7 +254,7 @@ class SshTransport:
             return ProtocolError(why="exec_refused", host=self.host, text=text)
         return LinkLost(why="max_sessions", host=self.host, text=text)
 
-    async def _reach(self, link: _Link, stream: PortStream, host: str, port: int) -> None:
+    async def _reach(self, link: Link, stream: PortStream, host: str, port: int) -> None:
         try:
             await link.connection.create_connection(lambda: stream, host, port, encoding=None)
         except asyncssh.ChannelOpenError as error:
@@ -280,7 +280,7 @@ def places(resolved: ResolvedHost) -> tuple[Place, ...]:
     return (*jumps, *target)
 
 
-def _facts(resolved: ResolvedHost, link: _Link, connect_s: float) -> LinkFacts:
+def _facts(resolved: ResolvedHost, link: Link, connect_s: float) -> LinkFacts:
     assert resolved.target is not None
     key = link.connection.get_server_host_key()
     return LinkFacts(
