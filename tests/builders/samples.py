@@ -16,6 +16,7 @@ from cockpit.domain.models import (
     XidEvent,
 )
 from cockpit.engine.fleet import FleetStore
+from cockpit.engine.link_state import reason_of_sample
 
 AT_S = 1_700_000_000.0
 """The wall clock of every builder's first sample."""
@@ -193,9 +194,8 @@ def fleet_of(*samples: HostSample, received_s: float = 0.0) -> FleetStore:
     for sample in samples:
         fleet.add(sample.host)
         fleet.record(sample, received_s)
-        fleet.set_link(
-            sample.host, "degraded" if sample.gpu_error_code else "live", sample.gpu_error_code
-        )
+        link, code, why = reason_of_sample(sample, has_python=True)
+        fleet.set_link(sample.host, link, code=code, **why)
     return fleet
 
 
