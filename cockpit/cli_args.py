@@ -102,7 +102,7 @@ def _hosts(add: Add) -> None:
     _json(actions.add_parser("remove", help="take a host out")).add_argument("name", metavar="NAME")
     trust = _json(actions.add_parser("trust", help="accept a host's key by its fingerprint"))
     trust.add_argument("name", metavar="NAME")
-    trust.add_argument("--fingerprint", required=True, metavar="SHA256:…")
+    trust.add_argument("--fingerprint", metavar="SHA256:…")
     trust.add_argument("--hop", type=_positive, metavar="N", help="the Nth jump host on the way")
     bring = _json(actions.add_parser("import", help="hosts from ~/.ssh/config or pasted lines"))
     bring.add_argument(
