@@ -1,0 +1,86 @@
+"""Which cards a run gets: the first host with room, its emptiest cards, and why not the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from cockpit.domain.models import GpuSample, HostName, HostSample, ProcessSample, RunId
+from cockpit.domain.placement import Wanted, candidates, place
+
+TOTAL = 24_000
+
+
+def card(index: int, used: int | None = 0, *, busy_by: str = "", **more: object) -> GpuSample:
+    processes = (ProcessSample(pid=7, name=busy_by, user="ann"),) if busy_by else ()
+    return GpuSample(
+        index=index,
+        uuid=f"GPU-{index}",
+        util_pct=0,
+        mem_used_mib=used,
+        mem_total_mib=TOTAL,
+        processes=processes,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def host(name: str, *gpus: GpuSample) -> HostSample:
+    return HostSample(host=HostName(name), at_s=0.0, gpus=gpus)
+
+
+def chosen(wanted: Wanted, *hosts: HostSample) -> tuple[str | None, list[int]]:
+    placement = place(hosts, wanted)
+    return placement.host, [one.index for one in placement.cards]
+
+
+def test_the_first_host_with_room_is_taken_and_the_order_given_decides() -> None:
+    busy = host("a", card(0, 20_000, busy_by="python"))
+    free = host("b", card(0), card(1))
+    also = host("c", card(0))
+    assert chosen(Wanted(1), busy, free, also) == ("b", [0])
+
+
+def test_the_emptiest_cards_are_taken_and_come_in_the_drivers_order() -> None:
+    cards = [card(0, 1000), card(1, 10), card(2, 900), card(3, 20)]
+    assert chosen(Wanted(2, share=True), host("a", *cards)) == ("a", [1, 3])
+
+
+def test_all_means_every_card_and_one_that_is_held_spoils_it() -> None:
+    assert chosen(Wanted(None), host("a", card(0), card(1))) == ("a", [0, 1])
+    assert chosen(Wanted(None), host("a", card(0), card(1, 9000, busy_by="x"))) == (None, [])
+
+
+def test_named_cards_are_taken_in_the_order_in_which_they_were_named() -> None:
+    cards = host("a", card(0), card(1), card(2))
+    assert chosen(Wanted(2, (2, 0)), cards) == ("a", [2, 0])
+    assert chosen(Wanted(2, (2, 5)), cards) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("gpu", "wanted", "obstacle"),
+    [
+        (card(0), Wanted(1), None),
+        (card(0, 20_000, busy_by="python"), Wanted(1), "held"),
+        (card(0, 20_000, busy_by="python"), Wanted(1, share=True), None),
+        (card(0, 20_000), Wanted(1, min_free_mib=8000), "small"),
+        (card(0, 12_000), Wanted(1, min_free_mib=8000), None),
+        (card(0, None), Wanted(1, min_free_mib=8000), "unknown"),
+        (card(0, error="GPU is lost"), Wanted(1), "lost"),
+        (card(0, 1000, busy_by="python"), Wanted(1, min_free_mib=8000), "held"),
+    ],
+)
+def test_what_speaks_against_a_card(gpu: GpuSample, wanted: Wanted, obstacle: str | None) -> None:
+    assert [one.obstacle for one in candidates(host("a", gpu), wanted)] == [obstacle]
+
+
+def test_a_holder_is_named_by_its_run_its_user_or_as_out_of_sight() -> None:
+    run = GpuSample(0, processes=(ProcessSample(1, run=RunId("qwen-1")),))
+    user = card(1, 9, busy_by="python")
+    outside = GpuSample(2, processes=(ProcessSample(99, visible=False),))
+    holders = [one.holder for one in candidates(host("a", run, user, outside), Wanted(1))]
+    assert holders == ["qwen-1", "ann: python", "pid 99 (outside this container)"]
+
+
+def test_everything_that_was_looked_at_is_reported() -> None:
+    placement = place([host("a", card(0)), host("b", card(0), card(1))], Wanted(4))
+    assert placement.host is None
+    assert [(one.host, one.index) for one in placement.candidates] == [("a", 0), ("b", 0), ("b", 1)]
