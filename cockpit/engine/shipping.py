@@ -6,24 +6,27 @@ use; a host that keeps nothing (read-only, full) is sent it each time.
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final
 
+from cockpit.domain.text import safe_line
+from cockpit.engine.programs import Program, fallback_script, load_program, packed
+from cockpit.errors import NoPython, ProbeError
 from cockpit.transport.base import ByteChannel, HostTransport
 
-ProgramName: TypeAlias = Literal["probe", "supervisor"]
+__all__ = ["Program", "RemoteProgram", "load_program", "start_probe", "start_program"]
 
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A program and the modules that it imports, by name, as source text."""
-
-    name: ProgramName
-    sources: tuple[tuple[str, bytes], ...]
-    """(module name, source) of the main module first."""
-    digest: str
-    """sha256 over names and sources: the name under which a host keeps it."""
+PYTHONS: Final = (
+    "/usr/bin/python3", "/usr/local/bin/python3", "/opt/conda/bin/python",
+    "/root/miniconda3/bin/python", "/venv/main/bin/python", "/opt/venv/bin/python",
+    "/usr/bin/python3.[6-9]", "/usr/bin/python3.1[0-9]", "/usr/local/bin/python3.[0-9]*",
+    "python3", "python",
+)  # fmt: skip
+"""Where images keep a Python >= 3.6: by place first, since a PATH may begin with slow shims."""
+_FIRST_LINE_LIMIT: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +35,42 @@ class RemoteProgram:
 
     channel: ByteChannel
     python: str
-    """The interpreter's path and version, as "/usr/bin/python3 3.11.2"; empty when there is none."""
+    """The interpreter's version and path, as "3.11.2 /usr/bin/python3"; empty when there is none."""
     cached: bool
     """Whether the host still had it, so that nothing was sent."""
 
 
-def load_program(name: ProgramName) -> Program:
-    """The program as it is shipped with this version."""
-    raise NotImplementedError
+class _Resumed:
+    """A channel whose first bytes were read already: they come first."""
+
+    def __init__(self, channel: ByteChannel, unread: bytes) -> None:
+        self._channel = channel
+        self._unread = unread
+
+    @property
+    def noise(self) -> bytes:
+        return self._channel.noise
+
+    async def read(self, limit: int = 65536) -> bytes:
+        if self._unread:
+            data, self._unread = self._unread[:limit], self._unread[limit:]
+            return data
+        return await self._channel.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        await self._channel.write(data)
+
+    async def write_eof(self) -> None:
+        await self._channel.write_eof()
+
+    def stderr_tail(self) -> bytes:
+        return self._channel.stderr_tail()
+
+    async def wait(self) -> int | None:
+        return await self._channel.wait()
+
+    async def close(self) -> None:
+        await self._channel.close()
 
 
 async def start_program(
@@ -51,7 +82,12 @@ async def start_program(
     timeout_s: float = 20.0,
 ) -> RemoteProgram:
     """Run `program` on the host. Raises NoPython, ProbeError, and what the transport raises."""
-    raise NotImplementedError
+    script = start_script(program, argv, python, "")
+    started = await _start(transport, program, script, timeout_s)
+    if started.python:
+        return started
+    await started.channel.close()
+    raise NoPython(host=str(transport.host), looked_for=", ".join((python or "", *PYTHONS)).strip(", "))
 
 
 async def start_probe(
@@ -62,4 +98,72 @@ async def start_probe(
     timeout_s: float = 20.0,
 ) -> RemoteProgram:
     """Run the probe, or without Python the shell's `nvidia-smi` or `/proc` stream in its place."""
-    raise NotImplementedError
+    program = load_program("probe")
+    argv = ("--interval", f"{interval_s:g}")
+    script = start_script(program, argv, python, fallback_script(interval_s))
+    return await _start(transport, program, script, timeout_s)
+
+
+def start_script(
+    program: Program, argv: Sequence[str], python: str | None, otherwise: str
+) -> bytes:
+    """The shell's part: find a Python that takes the boot program, else say so and do otherwise.
+
+    The boot program leaves with 97 when the Python is too old; 126 and 127 are the shell's.
+    """
+    places = [shlex.quote(python)] if python else []
+    words = " ".join(shlex.quote(word) for word in (program.digest, program.name, *argv))
+    return f"""boot={shlex.quote(program.boot)}
+for python in {" ".join((*places, *PYTHONS))}; do
+case $python in */*) [ -x "$python" ] || continue;; esac
+"$python" -E -s -S -u -c "$boot" {words}
+code=$?
+case $code in 97|126|127) ;; *) exit $code;; esac
+done
+echo none
+{otherwise}""".encode()
+
+
+async def _start(
+    transport: HostTransport, program: Program, script: bytes, timeout_s: float
+) -> RemoteProgram:
+    channel = await transport.open(script)
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _answered(transport, program, channel)
+    except TimeoutError as error:
+        await channel.close()
+        raise ProbeError("probe_silent", host=str(transport.host), limit_s=timeout_s) from error
+    except BaseException:
+        await channel.close()
+        raise
+
+
+async def _answered(
+    transport: HostTransport, program: Program, channel: ByteChannel
+) -> RemoteProgram:
+    """Read the boot program's first line and send the program when it has none."""
+    line, unread = await _first_line(channel)
+    word, _, python = line.partition(b" ")
+    if word in (b"need", b"need-plain"):
+        await channel.write(packed(program, plain=word == b"need-plain"))
+    elif word not in (b"have", b"none"):
+        raise ProbeError(
+            "probe_failed",
+            host=str(transport.host),
+            said=safe_line(line, 200),
+            stderr=safe_line(channel.stderr_tail()[-400:], 400),
+        )
+    resumed = _Resumed(channel, unread)
+    return RemoteProgram(resumed, safe_line(python, 200), cached=word == b"have")
+
+
+async def _first_line(channel: ByteChannel) -> tuple[bytes, bytes]:
+    data = b""
+    while b"\n" not in data and len(data) < _FIRST_LINE_LIMIT:
+        more = await channel.read()
+        if not more:
+            break
+        data += more
+    line, _, unread = data.partition(b"\n")
+    return line, unread

@@ -1,0 +1,240 @@
+"""The host's own numbers out of /proc, cgroups and file systems; whatever cannot be read is None.
+
+Runs on hosts: Python >= 3.6, stdlib only. Files of /proc are kept open and read from their start.
+"""
+
+import os
+import time
+
+from probe_processes import number, read, read_all
+
+MEMORY = (b"MemTotal:", b"MemAvailable:", b"SwapTotal:", b"SwapFree:")
+VIRTUAL_NETS = (b"lo", b"veth", b"docker", b"br-", b"virbr", b"cni", b"flannel", b"cali", b"ifb")
+NO_LIMIT = 1 << 60
+
+
+class Opened(object):
+    """A file of /proc, held open; `read` gives its present text or None."""
+
+    def __init__(self, path, limit=65536):
+        self.path, self.limit, self.fd = path, limit, None
+
+    def read(self):
+        try:
+            if self.fd is None:
+                self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            return os.pread(self.fd, self.limit, 0)
+        except OSError:
+            if self.fd is not None:
+                os.close(self.fd)
+                self.fd = None
+            return None
+
+
+class HostReader(object):
+    """CPU, memory, network and cgroup numbers of each tick."""
+
+    def __init__(self):
+        self.stat = Opened("/proc/stat", 4096)
+        self.meminfo = Opened("/proc/meminfo", 8192)
+        self.loadavg = Opened("/proc/loadavg", 128)
+        self.net = Opened("/proc/net/dev")
+        self.cgroup = Cgroup()
+        self.cpu_before = None
+        self.net_before = None
+        self.shm_at = None
+        self.shm = {}
+        up = (read("/proc/uptime", 128) or b"").split()
+        self.uptime_from = (_real(up[0]) if up else None, time.monotonic())
+        self.cpu_now()
+
+    def read(self):
+        """The numbers of now, ready for the line."""
+        now = time.monotonic()
+        numbers = self.memory()
+        numbers.update(self.cpu_now())
+        numbers.update(self.net_now(now))
+        numbers.update(self.cgroup.read(now))
+        numbers.update(self.shm_now(now))
+        load = (self.loadavg.read() or b"").split()
+        numbers["load1"] = _real(load[0]) if load else None
+        up, at = self.uptime_from
+        numbers["uptime_s"] = round(up + now - at, 1) if up is not None else None
+        return numbers
+
+    def cpu_now(self):
+        """Busy and stolen share since the last call; iowait counts as idle."""
+        line = (self.stat.read() or b"").split(b"\n", 1)[0].split()
+        ticks = [number(part) for part in line[1:9]]
+        if line[:1] != [b"cpu"] or len(ticks) < 4 or None in ticks:
+            return {"cpu_pct": None, "steal_pct": None}
+        before, self.cpu_before = self.cpu_before, ticks
+        if before is None or len(before) != len(ticks):
+            return {"cpu_pct": None, "steal_pct": None}
+        spent = [max(0, new - old) for new, old in zip(ticks, before)]
+        total = sum(spent)
+        if total < 5:
+            self.cpu_before = before
+            return {}
+        idle = spent[3] + (spent[4] if len(spent) > 4 else 0)
+        stolen = spent[7] if len(spent) > 7 else 0
+        return {
+            "cpu_pct": round(100.0 * (total - idle) / total, 1),
+            "steal_pct": round(100.0 * stolen / total, 1),
+        }
+
+    def memory(self):
+        raw = self.meminfo.read() or b""
+        total, free, swap, swap_free = (_kib(raw, name) for name in MEMORY)
+        if free is None:
+            parts = [_kib(raw, name) for name in (b"MemFree:", b"Buffers:", b"\nCached:")]
+            free = sum(parts) if None not in parts else None
+        return {
+            "mem_total_mib": total >> 10 if total is not None else None,
+            "mem_used_mib": max(0, total - free) >> 10 if None not in (total, free) else None,
+            "swap_total_mib": swap >> 10 if swap is not None else None,
+            "swap_used_mib": max(0, swap - swap_free) >> 10 if None not in (swap, swap_free) else None,
+        }
+
+    def net_now(self, now):
+        """Rates over real interfaces: bridges and veths would count the same bytes again."""
+        received = sent = 0
+        raw = self.net.read()
+        if raw is None:
+            return {}
+        for line in raw.split(b"\n")[2:]:
+            name, colon, rest = line.partition(b":")
+            parts = rest.split()
+            if not colon or len(parts) < 9 or name.strip().startswith(VIRTUAL_NETS):
+                continue
+            received += number(parts[0]) or 0
+            sent += number(parts[8]) or 0
+        before, self.net_before = self.net_before, (now, received, sent)
+        if before is None or now - before[0] < 0.05 or received < before[1] or sent < before[2]:
+            return {"net_rx_mib_s": None, "net_tx_mib_s": None}
+        unit = (now - before[0]) * 1048576.0
+        return {
+            "net_rx_mib_s": round((received - before[1]) / unit, 3),
+            "net_tx_mib_s": round((sent - before[2]) / unit, 3),
+        }
+
+    def shm_now(self, now):
+        if self.shm_at is not None and now - self.shm_at < 2.0:
+            return {}
+        self.shm_at = now
+        try:
+            size = os.statvfs("/dev/shm")
+        except OSError:
+            return {"shm_free_mib": None, "shm_total_mib": None}
+        unit = size.f_frsize
+        return {"shm_free_mib": size.f_bavail * unit >> 20, "shm_total_mib": size.f_blocks * unit >> 20}
+
+
+class Cgroup(object):
+    """Memory that this container or session may use, and how often the kernel killed for it."""
+
+    def __init__(self):
+        self.folder, self.version = _memory_cgroup()
+        two = self.version == 2
+        self.current = self._file("memory.current" if two else "memory.usage_in_bytes")
+        self.events = self._file("memory.events" if two else "memory.oom_control")
+        self.vmstat = Opened("/proc/vmstat")
+        self.slow_at = self.kills_at = None
+        self.kills = None
+        self.limit = self.cache = None
+
+    def _file(self, name):
+        return Opened(self.folder + "/" + name, 8192) if self.folder else None
+
+    def read(self, now):
+        if self.kills_at is None or now - self.kills_at >= 1.9:
+            self.kills_at, self.kills = now, self._kills()
+        numbers = {"cgroup_oom_kills": self.kills}
+        if self.folder is None:
+            return numbers
+        if self.slow_at is None or now - self.slow_at >= 5.0:
+            self.slow_at = now
+            self._read_slow()
+        used = number(self.current.read()) if self.current else None
+        if self.limit is None or used is None:
+            return dict(numbers, cgroup_used_mib=None, cgroup_limit_mib=None)
+        numbers["cgroup_used_mib"] = max(0, used - (self.cache or 0)) >> 20
+        numbers["cgroup_limit_mib"] = self.limit >> 20
+        return numbers
+
+    def _read_slow(self):
+        """The limit, and the file cache that the kernel gives back before it kills."""
+        two = self.version == 2
+        limit = number(read(self.folder + ("/memory.max" if two else "/memory.limit_in_bytes"), 64))
+        self.limit = limit if limit is not None and limit < NO_LIMIT else None
+        stat = b"\n" + read_all(self.folder + "/memory.stat", 16384)
+        self.cache = _value(stat, b"\ninactive_file " if two else b"\ntotal_inactive_file ")
+
+    def _kills(self):
+        raw = self.events.read() if self.events else None
+        kills = _value(b"\n" + raw, b"\noom_kill ") if raw else None
+        if kills is None or self.limit is None:
+            whole = _value(self.vmstat.read() or b"", b"\noom_kill ")
+            return kills if whole is None else whole
+        return kills
+
+
+def _memory_cgroup():
+    """(folder, version) of the nearest cgroup with a memory limit, or (None, None)."""
+    one = two = None
+    for line in read_all("/proc/self/cgroup", 65536).split(b"\n"):
+        parts = line.split(b":", 2)
+        if len(parts) != 3:
+            continue
+        if parts[0] == b"0" and parts[1] == b"":
+            two = os.fsdecode(parts[2])
+        elif b"memory" in parts[1].split(b","):
+            one = os.fsdecode(parts[2])
+    found = None
+    for root, path, version, name in (
+        ("/sys/fs/cgroup/memory", one, 1, "memory.limit_in_bytes"),
+        ("/sys/fs/cgroup", two, 2, "memory.max"),
+        ("/sys/fs/cgroup/unified", two, 2, "memory.max"),
+    ):
+        found = found or (_nearest(root, path, version, name) if path is not None else None)
+    return found or (None, None)
+
+
+def _nearest(root, path, version, name):
+    """From the own cgroup up; inside a container the own path is often that of the outside."""
+    first, path = None, "/" + path.strip("/")
+    for _ in range(32):
+        folder = (root + path).rstrip("/")
+        limit = read(folder + "/" + name, 64)
+        if limit is not None:
+            first = first or (folder, version)
+            if (number(limit) or NO_LIMIT) < NO_LIMIT:
+                return (folder, version)
+        if path in ("/", ""):
+            break
+        path = path.rsplit("/", 1)[0] or "/"
+    return first
+
+
+def _value(raw, name):
+    """The number after `name` in a list of names and numbers."""
+    start = raw.find(name)
+    if start < 0:
+        return None
+    end = raw.find(b"\n", start + len(name))
+    return number(raw[start + len(name) : end if end >= 0 else len(raw)])
+
+
+def _kib(raw, name):
+    start = raw.find(name)
+    if start < 0:
+        return None
+    return number((raw[start + len(name) : start + 64].split() or [b""])[0])
+
+
+def _real(raw):
+    try:
+        value = float(raw)
+    except (TypeError, ValueError):
+        return None
+    return value if 0.0 <= value < 1e12 else None
