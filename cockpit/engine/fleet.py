@@ -94,8 +94,13 @@ class FleetStore:
         """Take a sample that arrived at `received_s` of our monotonic clock."""
         state = self.hosts[sample.host]
         state.latest, state.received_s, state.facts = sample, received_s, sample.facts
+        history, at_s = state.history, sample.at_s
         for gpu in sample.gpus:
-            state.history.setdefault(history_key(gpu), GpuHistory()).append(sample.at_s, gpu)
+            key = history_key(gpu)
+            card = history.get(key)
+            if card is None:
+                card = history[key] = GpuHistory()
+            card.append(at_s, gpu)
         if len(state.history) > HISTORY_CARDS:
             _forget_absent(state, sample)
         self._touch(state)
