@@ -173,9 +173,11 @@ class Engine(RunsFace):
         await self._links.set_hosts(self._hosts.values())
 
     async def trust(self, host: HostName, fingerprint: str) -> None:
-        from cockpit.transport.connector import trust_key
+        from cockpit.transport.trust import trust_key
 
-        await trust_key(self._spec(host), self._home, self._hosts, fingerprint)
+        ask = None if self._ask_secret is None else self._ask_person
+        spec = self._spec(host)
+        await trust_key(spec, self._home, self._hosts, fingerprint, ask_secret=ask)
         self._links.probe_now((host,))
 
     def shell_argv(self, host: HostName) -> list[str]:
