@@ -16,6 +16,7 @@ from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
 from cockpit.engine.link import LinkParts
 from cockpit.engine.links import Links
+from cockpit.engine.person import Person
 from cockpit.engine.runs_face import RunsFace
 from cockpit.engine.sample_watch import SampleWatch
 from cockpit.engine.wiring import EngineParts, Wiring, load_runs, load_transports
@@ -23,7 +24,7 @@ from cockpit.errors import UsageError
 
 if TYPE_CHECKING:
     from cockpit.config.hosts import HostSpec
-    from cockpit.transport.base import AskSecret, HostTransport, SecretRequest
+    from cockpit.transport.base import AskSecret, HostTransport
 
 log = logging.getLogger(__name__)
 
@@ -61,9 +62,7 @@ class Engine(RunsFace):
         self._clock = self._wiring.clock
         self._home = home
         self._hosts = dict(hosts)
-        self._ask_secret = ask_secret
-        self.asking: set[HostName] = set()
-        """Hosts of which a person is asked for a secret right now."""
+        self.person = None if ask_secret is None else Person(ask_secret)
         self._fleet = FleetStore(self._hosts)
         self._bus = EventBus(lambda error: log.error("a listener failed", exc_info=error))
         self._desk = IncidentDesk(self._bus, self._clock)
@@ -83,7 +82,7 @@ class Engine(RunsFace):
             make_transport=self._make_transport,
             start_sampler=self._wiring.start_sampler,
             jitter=self._wiring.jitter,
-            is_asking=self.asking.__contains__,
+            is_asking=self._is_asking,
             annotate=self._runs.annotate,
             on_sample=self._take_sample,
             on_up=self._runs.host_up,
@@ -104,7 +103,6 @@ class Engine(RunsFace):
         await asyncio.gather(self._runs.close(), return_exceptions=True)
         await self._links.close()
 
-    # -- what can be pulled and heard -----------------------------------------------------
 
     @property
     def fleet(self) -> FleetStore:
@@ -175,9 +173,8 @@ class Engine(RunsFace):
     async def trust(self, host: HostName, fingerprint: str) -> None:
         from cockpit.transport.trust import trust_key
 
-        ask = None if self._ask_secret is None else self._ask_person
         spec = self._spec(host)
-        await trust_key(spec, self._home, self._hosts, fingerprint, ask_secret=ask)
+        await trust_key(spec, self._home, self._hosts, fingerprint, ask_secret=self.person)
         self._links.probe_now((host,))
 
     def shell_argv(self, host: HostName) -> list[str]:
@@ -196,15 +193,8 @@ class Engine(RunsFace):
         self._watch.take(sample)
         self._runs.sampled(sample)
 
-    def _make_transport(self, spec: HostSpec) -> HostTransport:
-        ask = None if self._ask_secret is None else self._ask_person
-        return self._wiring.make_transport(spec, self._parts, ask)
+    def _is_asking(self, host: HostName) -> bool:
+        return self.person is not None and host in self.person.asked
 
-    async def _ask_person(self, request: SecretRequest) -> str | None:
-        """Ask, and let no limit of the link run out while the person types."""
-        assert self._ask_secret is not None
-        self.asking.add(request.host)
-        try:
-            return await self._ask_secret(request)
-        finally:
-            self.asking.discard(request.host)
+    def _make_transport(self, spec: HostSpec) -> HostTransport:
+        return self._wiring.make_transport(spec, self._parts, self.person)
