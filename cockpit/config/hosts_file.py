@@ -34,7 +34,7 @@ def record_host(
     with locked(home.root):
         known = load_hosts(home)
         if HostName(name) in known and not replace:
-            raise UsageError("host_exists", name=name)
+            raise UsageError("host_exists", host=name)
         document = _read(home)
         hosts = _hosts_table(document)
         if name in hosts:
@@ -51,12 +51,14 @@ def erase_host(home: Home, name: str) -> None:
     with locked(home.root):
         known = load_hosts(home)
         if HostName(name) not in known:
-            raise UsageError("host_unknown", name=name, suggestion=closest(name, known))
+            raise UsageError(
+                "host_unknown", host=name, suggestion=closest(name, known), known=tuple(known)
+            )
         through = tuple(
             other.name for other in known.values() if name in {str(hop.name) for hop in other.hops}
         )
         if through:
-            raise UsageError("host_is_jump", name=name, hosts=through)
+            raise UsageError("host_is_jump", host=name, hosts=through)
         document = _read(home)
         del _hosts_table(document)[name]
         _write(home, tomlkit.dumps(document))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import Field, PrivateAttr, ValidationError
 
@@ -20,8 +20,8 @@ from cockpit.config.profile_problems import report_errors
 from cockpit.errors import ProfileError
 
 __all__ = [
-    "Kind", "Profile", "ProfileFile", "find_profiles", "json_schema", "load_profile",
-    "parse_profile", "resolve_profile",
+    "Kind", "Profile", "ProfileFile", "find_profiles", "load_profile", "parse_profile",
+    "resolve_profile",
 ]  # fmt: skip
 
 Kind: TypeAlias = Literal[
@@ -139,14 +139,3 @@ def _profile(document: Document, name: str, overrides: Sequence[str]) -> Profile
     if profile is None or document.problems:
         raise ProfileError(file=document.file, problems=document.sorted_problems())
     return profile
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of a profile, for editors."""
-    schema = Profile.model_json_schema(by_alias=True)
-    schema["required"] = [key for key in schema["required"] if key != "name"]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "cockpit run profile",
-    }

@@ -88,17 +88,16 @@ ENTRIES: Final[dict[str, Entry]] = {
         (_("A name starts with a letter or a digit; then letters, digits, `.`, `_` and `-`."),),
     ),
     "host_exists": Entry(
-        (_("There is a host {name} already; it stays as it was."),),
+        (_("There is a host {host} already; it stays as it was."),),
         (),
         (_("Give it the new address with --replace."),),
     ),
     "host_unknown": Entry(
-        (_("There is no host {name}. {suggestion}?"), _("There is no host {name}.")),
-        (),
-        (_("`cockpit hosts list` shows them."),),
+        (_("There is no host {host}. {suggestion}?"), _("There is no host {host}.")),
+        (_("Known: {known}."),),
     ),
     "host_is_jump": Entry(
-        (_("{name} is the way to {hosts}; it was not removed."),),
+        (_("{host} is the way to {hosts}; it was not removed."),),
         (),
         (_("Change their jump first."),),
     ),

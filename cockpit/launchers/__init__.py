@@ -7,9 +7,9 @@ from collections.abc import Callable
 from cockpit.config.profile import Profile
 from cockpit.errors import ProfileError
 from cockpit.launchers import accelerate, command, deepspeed, servers, torchrun, training, vllm
-from cockpit.launchers.base import Command, Launch, LaunchFacts, Readiness, complete, script_text
+from cockpit.launchers.base import Command, Launch, LaunchFacts, Readiness, complete
 
-__all__ = ["Launch", "LaunchFacts", "Readiness", "build", "script_text"]
+__all__ = ["Launch", "LaunchFacts", "Readiness", "build"]
 
 LAUNCHERS: dict[str, Callable[[Profile, LaunchFacts], Command]] = {
     "command": command.command,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -156,25 +155,6 @@ def number_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def script_text(launch: Launch) -> str:
-    """What the host would run, for a person to read: every word quoted, secrets as names."""
-    lines = [f"cd {quote_home(launch.cwd)}"]
-    if launch.path_first:
-        first = ":".join(quote_home(path) for path in launch.path_first)
-        lines.append(f'export PATH={first}:"$PATH"')
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(launch.env.items())]
-    lines += [f"export {name}=<secret, on stdin>" for name in launch.secret_names]
-    lines.append(f"exec {shlex.join(launch.argv)}")
-    return "\n".join(lines) + "\n"
-
-
-def quote_home(path: str) -> str:
-    """A quoted path whose leading `~` a shell still expands."""
-    if path == "~":
-        return path
-    return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") else shlex.quote(path)
 
 
 def _python_env(profile: Profile, facts: LaunchFacts) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -1,0 +1,147 @@
+"""`cockpit profile list | check | new | schema`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+from cockpit.config.address import is_own_name
+from cockpit.config.files import write_atomic
+from cockpit.config.paths import Home, tilde
+from cockpit.config.profile import (
+    ProfileFile,
+    find_profiles,
+    load_profile,
+    parse_profile,
+    resolve_profile,
+)
+from cockpit.config.profile_schema import json_schema
+from cockpit.config.values import shown
+from cockpit.errors import (
+    ConfigError,
+    ExitCode,
+    Problem,
+    ProfileError,
+    StorageError,
+    UsageError,
+)
+from cockpit.i18n import _
+from cockpit.i18n.problem_text import problem_text
+
+
+def main(args: argparse.Namespace) -> int:
+    home = Home.from_environ()
+    actions = {"list": _list, "check": _check, "new": _new, "schema": _schema}
+    return actions[args.action](home, args)
+
+
+def _list(home: Home, args: argparse.Namespace) -> int:
+    rows = [_row(home, file) for file in find_profiles(home)]
+    if args.json:
+        for row in rows:
+            print(json.dumps(row, ensure_ascii=False))
+        return ExitCode.OK
+    lines = [("NAME", "KIND", "FROM", "DESCRIPTION"), *map(_cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    for line in lines:
+        print(
+            "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[3]]).rstrip()
+        )
+    return ExitCode.OK
+
+
+def _row(home: Home, file: ProfileFile) -> dict[str, object]:
+    """A profile of the list; one with mistakes is listed with their number."""
+    row: dict[str, object] = {
+        "name": file.name,
+        "kind": None,
+        "origin": file.origin,
+        "description": "",
+        "path": str(file.path),
+        "problems": 0,
+    }
+    try:
+        profile = load_profile(file.path, home)
+    except (ConfigError, StorageError) as error:
+        row["problems"] = max(1, len(getattr(error, "problems", ())))
+        return row
+    return {**row, "kind": profile.kind, "description": profile.description}
+
+
+def _cells(row: dict[str, object]) -> tuple[str, ...]:
+    text = str(row["description"])
+    if row["problems"]:
+        text = _("has mistakes: cockpit profile check {name}").format(name=row["name"])
+    return (str(row["name"]), str(row["kind"] or "?"), str(row["origin"]), text)
+
+
+def _check(home: Home, args: argparse.Namespace) -> int:
+    """Silent success is no answer: a good profile says so on stderr; --json gives an object either way."""
+    try:
+        profile = load_profile(args.profile, home, args.overrides)
+    except ProfileError as error:
+        if args.json:
+            for problem in error.problems:
+                print(json.dumps(_problem_fields(problem), ensure_ascii=False))
+        raise
+    if not args.json:
+        file = tilde(profile.path) if profile.path else args.profile
+        print(
+            _("{file}: {name}, kind {kind}, no mistakes.").format(
+                file=file, name=profile.name, kind=profile.kind
+            ),
+            file=sys.stderr,
+        )
+    return ExitCode.OK
+
+
+def _problem_fields(problem: Problem) -> dict[str, object]:
+    return {
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "key": problem.key,
+        "code": problem.code,
+        "text": problem_text(problem.code, problem.facts),
+        "suggestion": problem.facts.get("suggestion"),
+    }
+
+
+def _new(home: Home, args: argparse.Namespace) -> int:
+    """Copy a profile with its comments into the home under a name of its own."""
+    source = resolve_profile(args.source, home)
+    name = args.name or source.name
+    if not is_own_name(name):
+        raise UsageError("bad_host_name", name=shown(name))
+    target = home.profiles_dir / f"{name}.toml"
+    if target.exists() and not args.replace:
+        raise UsageError("profile_exists", path=tilde(target))
+    text = _renamed(source.path, name)
+    parse_profile(text, name=name, file=tilde(source.path))
+    write_atomic(target, text)
+    if args.json:
+        print(json.dumps({"name": name, "path": str(target)}, ensure_ascii=False))
+    else:
+        print(target)
+    return ExitCode.OK
+
+
+def _renamed(path: Path, name: str) -> str:
+    """The file's text with its `name` changed; everything else stays byte for byte."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageError(path=tilde(path), why=str(error)) from error
+    first_table = re.search(r"(?m)^[ \t]*\[", text)
+    end = first_table.start() if first_table else len(text)
+    line = f'name = "{name}"'
+    head, changed = re.subn(r"(?m)^name[ \t]*=.*$", line, text[:end], count=1)
+    return (head if changed else f"{line}\n{head}") + text[end:]
+
+
+def _schema(home: Home, args: argparse.Namespace) -> int:
+    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    return ExitCode.OK
