@@ -113,8 +113,12 @@ class CockpitScreen(Screen[None]):
     def show_frame(self) -> None:
         """Bring header and strip up to date; both draw only when something differs."""
         incidents = self.engine.incidents.all()
-        self.query_one(IncidentStrip).show(incidents)
+        self.query_one(IncidentStrip).show(self.strip_incidents(incidents))
         self.query_one(HeaderLine).show(header_facts(self.engine, incidents, self.header_note()))
+
+    def strip_incidents(self, incidents: Sequence[Incident]) -> Sequence[Incident]:
+        """Those that the strip may show here; a screen that shows some itself leaves them out."""
+        return incidents
 
     def header_note(self) -> str:
         """One short thing that a person must not forget while this screen is shown."""

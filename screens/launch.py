@@ -1,0 +1,329 @@
+"""Launch: choose a profile, see where, with what and at what price it would run, then start it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Button
+
+from cockpit.domain.models import HostName
+from cockpit.domain.runs import RunView
+from cockpit.domain.text import safe_line
+from cockpit.engine.api import LaunchPlan, ProfileEntry
+from cockpit.engine.events import Event, LaunchStep
+from cockpit.errors import CockpitError
+from cockpit.i18n import _
+from cockpit.screens.base import CockpitScreen
+from cockpit.screens.dialogs import ConfirmDialog
+from cockpit.screens.launch_files import copy_profile, edit_file, read_text
+from cockpit.screens.navigation import open_run
+from cockpit.screens.plan_words import (
+    error_paras,
+    plan_paras,
+    price_words,
+    script_paras,
+    where_text,
+)
+from cockpit.screens.run_actions import show_error
+from cockpit.widgets.launch_rows import CardRow, ProfileRow
+from cockpit.widgets.row_list import RowList
+from cockpit.widgets.text_pane import Para, TextPane, para
+from cockpit.widgets.toml_text import toml_paras
+
+PLAN_AFTER_S = 0.2
+"""Rest of the cursor before a profile is planned, so that scrolling through the list asks nothing."""
+
+
+def open_relaunch(app: App[object], view: RunView) -> None:
+    """The Launch screen with the run's profile, host and cards filled in."""
+    app.switch_mode("launch")
+    screen = app.screen
+    if isinstance(screen, LaunchScreen):
+        screen.choose(view.profile, view.host, view.gpus)
+
+
+class LaunchScreen(CockpitScreen):
+    """Left the profiles, right the plan. Nothing is sent before the dialog is answered."""
+
+    MODE = "launch"
+    CSS_PATH = ["lists.tcss", "launch.tcss"]
+    HINTS = ("launch.go", "launch.pick", "launch.script", "launch.copy", "launch.edit")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+g", "go", _("go"), id="launch.go", tooltip=_("Start it, after a dialog with where and price")),
+        Binding("space", "pick", _("pick card"), id="launch.pick", tooltip=_("Take this card, or leave it")),
+        Binding("V", "script", _("script"), id="launch.script", tooltip=_("Exactly what the host would run")),
+        Binding("C", "copy_profile", _("copy"), id="launch.copy", tooltip=_("A profile of your own from this one")),
+        Binding("e", "edit", _("edit"), id="launch.edit", tooltip=_("The profile in your editor")),
+        Binding("y", "copy_command", _("copy command"), show=False, id="launch.copy_command"),
+        Binding("f5", "plan_again", _("look again"), show=False, id="launch.again"),
+    ]  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._plan: LaunchPlan | None = None
+        self._error: CockpitError | None = None
+        self._host: HostName | None = None
+        self._gpus: tuple[int, ...] | None = None
+        self._show_script = False
+        self._busy = ""
+        self._toml = ""
+        self._wait: Timer | None = None
+        self._entries: dict[str, ProfileEntry] = {}
+
+    def compose_body(self) -> ComposeResult:
+        with Horizontal(classes="columns"):
+            with Vertical(classes="left"):
+                yield RowList(_("profiles"), id="profiles", empty=_("No profiles yet."))
+            with Vertical(classes="right"):
+                yield RowList(_("cards"), id="cards", empty=_("no card is reserved"))
+                yield TextPane(_("what would run"), id="plan")
+                with Horizontal(id="go-row"):
+                    yield Button(Content(_("Go")), id="go", disabled=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#profiles", RowList).focus()
+
+    def on_screen_resume(self) -> None:
+        self._list_profiles()
+
+    # Asked from elsewhere.
+
+    def prefill(self, host: HostName, gpu: int | None) -> None:
+        """A host and a card chosen on another screen."""
+        self._host, self._gpus = host, None if gpu is None else (gpu,)
+        self._plan_soon()
+
+    def choose(self, profile: str, host: HostName, gpus: Sequence[int]) -> None:
+        self._list_profiles()
+        found = [key for key, entry in self._entries.items() if entry.name == profile]
+        self._host, self._gpus = host, tuple(gpus) or None
+        if found:
+            self.query_one("#profiles", RowList).select(found[0])
+        self._plan_soon()
+
+    # Profiles.
+
+    @property
+    def entry(self) -> ProfileEntry | None:
+        key = self.query_one("#profiles", RowList).cursor_key
+        return None if key is None else self._entries.get(key)
+
+    def _list_profiles(self) -> None:
+        entries = sorted(
+            self.engine.profiles(), key=lambda one: (one.origin == "shipped", one.name)
+        )
+        self._entries = {str(entry.path): entry for entry in entries}
+        rows = self.query_one("#profiles", RowList)
+        rows.show([ProfileRow(entry) for entry in entries])
+        own = sum(entry.origin != "shipped" for entry in entries)
+        words = _("profiles   {own} yours, {shipped} ready ones")
+        rows.name_it(words.format(own=own, shipped=len(entries) - own))
+
+    @on(RowList.Moved, "#profiles")
+    def _other_profile(self) -> None:
+        self._plan_soon()
+
+    def _plan_soon(self) -> None:
+        self._plan, self._error, self._show_script = None, None, False
+        self._busy = _("looking for room ...")
+        if self._wait is not None:
+            self._wait.stop()
+        self._wait = self.set_timer(PLAN_AFTER_S, self.action_plan_again)
+        self._show_plan()
+
+    def action_plan_again(self) -> None:
+        if (entry := self.entry) is not None:
+            self.run_worker(self._make_plan(entry), group="plan", exclusive=True)
+
+    async def _make_plan(self, entry: ProfileEntry) -> None:
+        self._toml = await asyncio.to_thread(read_text, entry.path)
+        hosts = () if self._host is None else (self._host,)
+        try:
+            plan = await self.engine.plan(str(entry.path), hosts=hosts, gpus=self._gpus)
+        except CockpitError as error:
+            self._plan, self._error = None, error
+        else:
+            self._plan, self._error = plan, None
+        self._busy = ""
+        self._show_plan()
+
+    # What is shown.
+
+    def _show_plan(self) -> None:
+        plan, entry = self._plan, self.entry
+        pane, cards = self.query_one("#plan", TextPane), self.query_one("#cards", RowList)
+        pane.show(self._paras(entry))
+        pane.name_it("" if entry is None else safe_line(entry.name), self._foot())
+        chosen = set() if plan is None else {(card.host, card.index) for card in plan.cards}
+        rows = [] if plan is None else [
+            CardRow(card, (card.host, card.index) in chosen, *self._price(card.host))
+            for card in plan.candidates
+        ]  # fmt: skip
+        cards.show(rows, empty=self._busy or _("this profile reserves no card"))
+        cards.styles.height = max(3, min(len(rows) + 2, max(3, self.size.height // 3)))
+        go = self.query_one("#go", Button)
+        go.disabled = plan is None or plan.blocked
+        go.label = Content(self._go_words())
+
+    def _price(self, host: HostName) -> tuple[float | None, str | None]:
+        spec = self.engine.hosts.get(host)
+        return (None, None) if spec is None else (spec.price_per_h, spec.currency)
+
+    def _paras(self, entry: ProfileEntry | None) -> list[Para]:
+        if entry is None:
+            return [
+                para(
+                    _("No profiles. C copies one of the ready ones; a profile is one TOML file."),
+                    "muted",
+                )
+            ]
+        about = [para(safe_line(entry.description), "muted")] if entry.description else []
+        toml = toml_paras(self._toml, numbers=self._error is not None)
+        if self._plan is not None:
+            return (
+                script_paras(self._plan)
+                if self._show_script
+                else [*about, *plan_paras(self._plan, toml)]
+            )
+        if self._error is not None:
+            return [*about, *error_paras(self._error), *toml]
+        return [*about, para(self._busy, "muted"), *toml]
+
+    def _foot(self) -> str:
+        parts = [_("V script")] if self._plan is not None and not self._show_script else []
+        if self._host is not None:
+            parts.append(_("only {host}; esc any host").format(host=self._host))
+        return "   ".join(parts)
+
+    def _go_words(self) -> str:
+        plan = self._plan
+        if plan is None:
+            return _("Go")
+        if plan.blocked:
+            return _("Go: not as it stands")
+        return _("Go: {where}, {price}").format(where=where_text(plan), price=price_words(plan))
+
+    def undo_layer(self) -> bool:
+        if self._show_script:
+            self._show_script = False
+            self._show_plan()
+            return True
+        if self._host is None and self._gpus is None:
+            return False
+        self._host = self._gpus = None
+        self._plan_soon()
+        return True
+
+    # Moving on: profile, cards, plan, Go.
+
+    @on(RowList.Opened, "#profiles")
+    def _to_cards(self) -> None:
+        cards = self.query_one("#cards", RowList)
+        (cards if cards.row_count else self.query_one("#go", Button)).focus()
+
+    @on(RowList.Opened, "#cards")
+    def _to_go(self) -> None:
+        go = self.query_one("#go", Button)
+        (self.query_one("#plan", TextPane) if go.disabled else go).focus()
+
+    def action_pick(self) -> None:
+        """Take or leave the card under the cursor; cards of one host go together."""
+        key, plan = self.query_one("#cards", RowList).cursor_key, self._plan
+        if key is None or plan is None:
+            return
+        host, _colon, index = key.rpartition(":")
+        chosen = {card.index for card in plan.cards if card.host == host}
+        chosen ^= {int(index)}
+        self._host, self._gpus = HostName(host), tuple(sorted(chosen)) or None
+        self.action_plan_again()
+
+    def action_script(self) -> None:
+        if self._plan is not None:
+            self._show_script = not self._show_script
+            pane = self.query_one("#plan", TextPane)
+            self._show_plan()
+            pane.scroll_rows(-pane.row_count)
+            pane.focus()
+
+    def action_copy_command(self) -> None:
+        if (plan := self._plan) is not None:
+            self.app.copy_to_clipboard(plan.script)
+            self.notify(
+                _("Copied the script that {host} would run").format(host=plan.host), markup=False
+            )
+
+    def action_copy_profile(self) -> None:
+        if (entry := self.entry) is not None:
+            self.run_worker(self._copied(entry), group="copy", exclusive=True)
+
+    async def _copied(self, entry: ProfileEntry) -> None:
+        target = await copy_profile(self, entry)
+        if target is not None:
+            self._list_profiles()
+            self.query_one("#profiles", RowList).select(str(target))
+
+    def action_edit(self) -> None:
+        entry = self.entry
+        if entry is not None and edit_file(self, entry.path, shipped=entry.origin == "shipped"):
+            self._list_profiles()
+            self._plan_soon()
+
+    @on(Button.Pressed, "#go")
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_go()
+
+    def action_go(self) -> None:
+        if self._plan is None or self._plan.blocked:
+            self.notify(_("Not yet: see what speaks against it"), markup=False)
+            return
+        self.run_worker(self._launch(self._plan), group="launch", exclusive=True)
+
+    async def _launch(self, plan: LaunchPlan) -> None:
+        name = safe_line(plan.profile.name)
+        if not await self.app.push_screen_wait(_go_dialog(plan, name)):
+            return
+        self._busy = _("starting {name} on {host} ...").format(name=name, host=plan.host)
+        self.query_one("#plan", TextPane).name_it(self._busy)
+        try:
+            run = await self.engine.launch(plan)
+        except CockpitError as error:
+            show_error(self.app, _("{name} was not started").format(name=name), error)
+            return
+        finally:
+            self._busy = ""
+            self._show_plan()
+        open_run(self.app, run)
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, LaunchStep) and self._busy:
+            words = f"{event.host}  {event.code.replace('_', ' ')}  {safe_line(event.text, 80)}"
+            self.query_one("#plan", TextPane).name_it(words)
+
+
+def _go_dialog(plan: LaunchPlan, name: str) -> ConfirmDialog:
+    warnings = [check for check in plan.checks if check.verdict == "warning"]
+    from cockpit.screens.plan_words import check_text
+
+    follows = [
+        _("It runs on {where}, on its own: closing cockpit does not end it.").format(
+            where=where_text(plan)
+        ),
+        _("Price: {price}.").format(price=price_words(plan)),
+        *(check_text(check) for check in warnings),
+    ]
+    return ConfirmDialog(
+        _("Start {name}?").format(name=name),
+        safe_line(" ".join(plan.argv), 300),
+        confirm=_("Start it"),
+        cancel=_("Not yet"),
+        follows=follows,
+    )

@@ -1,0 +1,291 @@
+"""What one can do to a run, the same from every screen: stop, relaunch, apply a remedy, save its log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tomli
+from textual.app import App
+from textual.content import Content
+from textual.screen import Screen
+
+from cockpit.domain.incidents import Incident
+from cockpit.domain.models import HostName
+from cockpit.domain.runs import RunView
+from cockpit.domain.text import safe_line
+from cockpit.domain.units import bytes_text, price_text
+from cockpit.errors import CockpitError, ConfigError
+from cockpit.i18n import _, ngettext
+from cockpit.screens.base import services
+from cockpit.screens.dialogs import ConfirmDialog, MessageDialog, TextPrompt
+from cockpit.widgets.diff import patch_paras
+from cockpit.widgets.run_words import cards_text, state_word
+from cockpit.widgets.text_pane import Para, Role
+
+if TYPE_CHECKING:
+    from cockpit.engine.api import EngineApi, LaunchPlan, StopReport
+
+MOST_PROFILE_BYTES = 1024 * 1024
+_COLOURS: dict[Role, str] = {
+    "text": "$foreground",
+    "strong": "bold",
+    "muted": "$text-muted",
+    "ok": "$accent",
+    "warn": "$warning",
+    "fatal": "$error",
+}
+
+
+def as_content(paras: Sequence[Para]) -> Content:
+    """The same paragraphs for one of Textual's own widgets; never markup."""
+    lines = [
+        Content.assemble(
+            " " * one.indent, *((text, _COLOURS[role]) for text, role in one.pieces if text)
+        )
+        for one in paras
+    ]
+    return Content("\n").join(lines)
+
+
+def show_error(app: App[object], title: str, error: CockpitError) -> None:
+    """What went wrong, in the house's voice; a file's mistakes with their lines."""
+    from cockpit.i18n.messages import explain
+
+    message = explain(error.code, error.facts)
+    actions = list(message.actions)
+    if isinstance(error, ConfigError):
+        actions = [*problem_lines(error), *actions]
+    app.push_screen(
+        MessageDialog(
+            title,
+            safe_line(message.headline),
+            message.body,
+            actions=[safe_line(action) for action in actions],
+            code=message.code,
+        )
+    )
+
+
+def problem_lines(error: ConfigError) -> list[str]:
+    """ "qwen.toml line 7  gpus.min_fre: there is no such key" for each mistake of a file."""
+    from cockpit.i18n.problem_text import problem_line
+
+    return [
+        safe_line(problem_line(one.code, Path(one.file).name, one.line, one.key, one.facts).strip())
+        for one in error.problems
+    ]
+
+
+def price_line(engine: EngineApi, host: HostName) -> str:
+    spec = engine.hosts.get(host)
+    if spec is None or spec.price_per_h is None:
+        return ""
+    return _("{host} goes on costing {price}").format(
+        host=host, price=price_text(spec.price_per_h, spec.currency)
+    )
+
+
+async def stop_run(screen: Screen[None], view: RunView) -> None:
+    """Ask, with what follows; then the stop ladder, to its end. To be run in a worker."""
+    app, engine = screen.app, services(screen).engine
+    name = safe_line(view.profile)
+    if view.ended:
+        app.notify(
+            _("{name} has ended: {how}").format(name=name, how=state_word(view)), markup=False
+        )
+        return
+    if not await app.push_screen_wait(_stop_dialog(engine, view)):
+        return
+    app.notify(_("Stopping {name} on {host}").format(name=name, host=view.host), markup=False)
+    try:
+        report = await engine.stop(view.run)
+    except CockpitError as error:
+        show_error(app, _("{name} was not stopped").format(name=name), error)
+        return
+    _tell_stopped(app, name, report)
+
+
+def _stop_dialog(engine: EngineApi, view: RunView) -> ConfirmDialog:
+    name = safe_line(view.profile)
+    cards = _(", GPU {cards}").format(cards=cards_text(view.gpus)) if view.gpus else ""
+    body = _("Run {run} on {host}{cards}.").format(run=view.run, host=view.host, cards=cards)
+    follows = [
+        _(
+            "It gets SIGINT, and time to save a checkpoint; then SIGTERM, then SIGKILL, as its profile says."
+        ),
+        _("Every process that it started is stopped with it."),
+    ]
+    if view.gpus:
+        words = ngettext(
+            "Its card is free after that.", "Its {n} cards are free after that.", len(view.gpus)
+        )
+        follows.append(words.format(n=len(view.gpus)))
+    if price := price_line(engine, view.host):
+        follows.append(price + ".")
+    return ConfirmDialog(
+        _("Stop {name}?").format(name=name), body, confirm=_("Stop it"), cancel=_("Let it run"),
+        follows=follows, danger=True,
+    )  # fmt: skip
+
+
+def _tell_stopped(app: App[object], name: str, report: StopReport) -> None:
+    if not report.left:
+        last = report.signals[-1] if report.signals else ""
+        words = _("{name} is stopped ({last}); nothing of it is left").format(
+            name=name, last=last or "-"
+        )
+        app.notify(words, markup=False)
+        return
+    lines = [
+        f"pid {pid}  {safe_line(command, 100)}"
+        for pid, command in zip(
+            report.left, report.left_commands or ("",) * len(report.left), strict=False
+        )
+    ]
+    app.push_screen(
+        MessageDialog(
+            name,
+            _("Not everything of the run could be ended."),
+            _("These processes are left on the host:"),
+            actions=lines,
+            code="stop_left",
+        )
+    )
+
+
+async def save_log(screen: Screen[None], view: RunView) -> None:
+    """Ask for a path, copy the whole log there, say where it is. To be run in a worker."""
+    app, engine = screen.app, services(screen).engine
+    size = "" if view.log_bytes is None else f", {bytes_text(view.log_bytes)}"
+    path = await app.push_screen_wait(
+        TextPrompt(
+            _("Write the whole log to a file"),
+            body=_("Run {run} of {name}{size}. Every byte as the job wrote it.").format(
+                run=view.run, name=safe_line(view.profile), size=size
+            ),
+            value=str(Path.cwd() / f"{_file_name(view.profile)}-{_file_name(view.run)}.log"),
+            check=check_new_file,
+        )
+    )
+    if not path:
+        return
+    target = full_path(path)
+    try:
+        written = await engine.save_log(view.run, target)
+    except CockpitError as error:
+        show_error(app, _("The log was not saved"), error)
+        return
+    app.notify(_("{size} in {path}").format(size=bytes_text(written), path=target), markup=False)
+
+
+def _file_name(text: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_." else "-" for char in text)[:60]
+
+
+def full_path(typed: str) -> Path:
+    return Path(typed.strip()).expanduser()
+
+
+def check_new_file(typed: str) -> tuple[bool, str]:
+    """A file that does not exist yet, in a folder that does."""
+    if not typed.strip():
+        return False, _("a path is needed")
+    target = full_path(typed)
+    try:
+        if target.exists():
+            return False, _("there is such a file; it will not be replaced")
+        if not target.parent.is_dir():
+            return False, _("there is no folder {folder}").format(folder=target.parent)
+    except OSError as error:
+        return False, error.strerror or str(error)
+    return True, _("a new file in {folder}").format(folder=target.parent)
+
+
+async def apply_remedy(screen: Screen[None], incident: Incident) -> None:
+    """The first remedy that is a profile change: its diff, then a new run. To be run in a worker."""
+    app, engine = screen.app, services(screen).engine
+    overrides = engine.relaunch_overrides(incident)
+    remedy = next((one for one in incident.finding.remedies if one.patch), None)
+    if not overrides or remedy is None or incident.profile is None:
+        app.notify(_("No remedy of this incident is a change of the profile"), markup=False)
+        return
+    name = safe_line(incident.profile)
+    before = await asyncio.to_thread(read_profile, engine, incident.profile)
+    old = None if incident.run is None else engine.runs.get(incident.run)
+    try:
+        plan = None if old and not old.ended else await _plan(engine, incident, overrides)
+    except CockpitError as error:
+        show_error(app, _("{name} was not relaunched").format(name=name), error)
+        return
+    if plan is not None and plan.blocked:
+        _show_blocked(app, plan)
+        return
+    diff = as_content(patch_paras(dict(remedy.patch or {}), before))
+    dialog = ConfirmDialog(
+        _("Relaunch {name} with this change?").format(name=name), diff,
+        confirm=_("Relaunch"), follows=_apply_follows(engine, plan, old),
+    )  # fmt: skip
+    if not await app.push_screen_wait(dialog):
+        return
+    try:
+        if old is not None and not old.ended:
+            report = await engine.stop(old.run)
+            if report.left:
+                _tell_stopped(app, name, report)
+                return
+        run = await engine.launch(plan or await _plan(engine, incident, overrides))
+    except CockpitError as error:
+        show_error(app, _("{name} was not relaunched").format(name=name), error)
+        return
+    from cockpit.screens.navigation import open_run
+
+    open_run(app, run)
+
+
+async def _plan(engine: EngineApi, incident: Incident, overrides: Sequence[str]) -> LaunchPlan:
+    assert incident.profile is not None
+    hosts = () if incident.host is None else (incident.host,)
+    return await engine.plan(incident.profile, hosts=hosts, overrides=overrides)
+
+
+def _apply_follows(engine: EngineApi, plan: LaunchPlan | None, old: RunView | None) -> list[str]:
+    follows = []
+    if old is not None and not old.ended:
+        words = _("Run {run} still runs: it is stopped first (SIGINT, SIGTERM, SIGKILL).")
+        follows.append(words.format(run=old.run))
+    if plan is not None:
+        cards = ", ".join(f"{card.host}:{card.index}" for card in plan.cards) or str(plan.host)
+        follows.append(_("A new run starts on {where}.").format(where=cards))
+        if plan.price_per_h is not None:
+            price = price_text(plan.price_per_h, plan.currency)
+            follows.append(_("{host} costs {price}.").format(host=plan.host, price=price))
+    elif old is not None and (price := price_line(engine, old.host)):
+        follows.append(price + ".")
+    follows.append(_("The profile's file stays as it is; the change holds for this run."))
+    return follows
+
+
+def _show_blocked(app: App[object], plan: LaunchPlan) -> None:
+    from cockpit.screens.plan_words import check_text
+
+    lines = [check_text(check) for check in plan.checks if check.verdict == "blocked"]
+    words = _("Something speaks against starting it now.")
+    app.push_screen(
+        MessageDialog(safe_line(plan.profile.name), words, actions=lines, code="launch_blocked")
+    )
+
+
+def read_profile(engine: EngineApi, name: str) -> Mapping[str, object] | None:
+    """The profile's file as plain values, for a diff; None when it is not to be found."""
+    entry = next((one for one in engine.profiles() if one.name == name), None)
+    if entry is None:
+        return None
+    try:
+        if entry.path.stat().st_size > MOST_PROFILE_BYTES:
+            return None
+        return tomli.loads(entry.path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
