@@ -1,0 +1,118 @@
+"""`cockpit demo`: a fleet of its own in a folder of its own, which it takes away again.
+
+Nothing leaves this computer: the hosts are SSH servers on loopback in a child process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.config.paths import Home
+from cockpit.demo.hosts import demo_hosts
+from cockpit.errors import StorageError
+
+START_LIMIT_S = 30.0
+END_LIMIT_S = 10.0
+PROFILES = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFleet:
+    """A running demo: a home with its hosts and profiles."""
+
+    home: Home
+    server: subprocess.Popen[bytes]
+
+
+@contextmanager
+def embedded_fleet(count: int = 3) -> Iterator[EmbeddedFleet]:
+    """Start the hosts; at the end, every process and file of the demo is gone."""
+    folder = Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
+    server = _start(folder, count)
+    try:
+        home = _furnish(folder, count, _addresses(server))
+        yield EmbeddedFleet(home, server)
+    finally:
+        _end(server)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(folder: Path, count: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "cockpit.demo.server", str(folder), str(count)]
+    with (folder / "server.log").open("wb") as log:
+        return subprocess.Popen(
+            [*command, secrets.token_hex(8)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _addresses(server: subprocess.Popen[bytes]) -> list[dict[str, object]]:
+    """Where the hosts listen, as the child says it. Raises StorageError when it says nothing."""
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        raise StorageError("demo_failed", why=f"exit code {server.poll()}") from None
+    assert isinstance(answer, list)
+    return answer
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """The end of its stdin tells it; TERM and KILL are for one that does not listen."""
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.close()
+    for harder in (server.terminate, server.kill, None):
+        try:
+            server.wait(END_LIMIT_S)
+            break
+        except subprocess.TimeoutExpired:
+            if harder is not None:
+                harder()
+    server.stdout.close()
+
+
+def _furnish(folder: Path, count: int, addresses: list[dict[str, object]]) -> Home:
+    """A home that knows the hosts, their keys and the demo's profiles."""
+    home = Home(folder / "home")
+    home.ensure()
+    home.profiles_dir.mkdir(mode=0o700)
+    by_name = {host.name: host for host in demo_hosts(count)}
+    tables, known = [], []
+    for address in addresses:
+        host = by_name[str(address["name"])]
+        port = int(str(address["port"]))
+        tables.append(
+            f"[hosts.{host.name}]\n"
+            f'host = "127.0.0.1"\nport = {port}\nuser = "root"\n'
+            f"identity = {json.dumps(str(folder / 'client'))}\n"
+            f"python = {json.dumps(sys.executable)}\n"
+            f'price = "{host.price}"\nplatform = "{host.platform}"\n'
+            f"tags = {json.dumps(list(host.tags))}\n"
+            f"run_root = {json.dumps(str(folder / 'hosts' / host.name / 'runs'))}\n"
+        )
+        known.append(f"[127.0.0.1]:{port} {address['key']}\n")
+    _write(home.hosts_toml, "\n".join(tables))
+    _write(home.known_hosts, "".join(known))
+    for profile in sorted(PROFILES.glob("*.toml")):
+        shutil.copy(profile, home.profiles_dir / profile.name)
+    return home
+
+
+def _write(path: Path, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)
