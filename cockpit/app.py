@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -13,18 +15,20 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
+from cockpit.screens.app_actions import AppActions, redraw_all
 from cockpit.screens.base import CockpitScreen
 from cockpit.screens.boot import BootScreen
 from cockpit.screens.keys import APP_BINDINGS, is_foreign_letter, normalised
 from cockpit.screens.navigation import MODES, open_first_start
 from cockpit.screens.notices import Notices
+from cockpit.screens.secrets import ask_secret
 from cockpit.screens.terminal import watch_terminal
-from cockpit.widgets.glyphs import choose_glyphs
-from cockpit.widgets.look import Look
+from cockpit.widgets.look import Look, choose_look
 from cockpit.widgets.options import UiOptions
-from cockpit.widgets.theme import PALETTES, choose_palette, textual_theme
+from cockpit.widgets.theme import PALETTES, textual_theme
 
 if TYPE_CHECKING:
+    from cockpit.config.paths import Home
     from cockpit.engine.api import EngineApi
     from cockpit.engine.events import Event
 
@@ -32,7 +36,7 @@ OpenEngine = Callable[[], Awaitable["EngineApi"]]
 CLOSE_S = 5.0
 
 
-class CockpitApp(App[str]):
+class CockpitApp(AppActions, App[str]):
     """Five modes over one engine. `engine` may be a callable that makes it, after the first paint."""
 
     TITLE = "cockpit"
@@ -44,13 +48,8 @@ class CockpitApp(App[str]):
 
     def __init__(self, engine: EngineApi | OpenEngine, options: UiOptions | None = None) -> None:
         self.options = options or UiOptions()
-        colour = self.options.colour and not os.environ.get("NO_COLOR")
-        if not os.environ.get("NO_COLOR", "unset"):
-            del os.environ["NO_COLOR"]  # set and empty means unset; Textual would take it as a wish
-        if not colour:
-            os.environ["NO_COLOR"] = "1"
-        palette = choose_palette(self.options.theme, os.environ, colour=colour)
-        self.look = Look(palette, choose_glyphs(self.options.glyphs, os.environ))
+        self.look = choose_look(self.options, os.environ)
+        palette = self.look.palette
         super().__init__(ansi_color=palette.ansi or None)
         for each in PALETTES.values():
             self.register_theme(textual_theme(each))
@@ -68,6 +67,9 @@ class CockpitApp(App[str]):
         if binding.key == "enter":
             return self.look.glyphs.enter
         return super().get_key_display(binding)
+
+    def action_help_quit(self) -> None:
+        self.notices.interrupt()
 
     def get_default_screen(self) -> Screen[Any]:
         return BootScreen()
@@ -87,6 +89,7 @@ class CockpitApp(App[str]):
             assert self._open_engine is not None
             self._engine = await self._open_engine()
             await self._enter()
+        self.engine.set_interval(self.options.interval_s)
         await self.engine.start()
 
     async def _enter(self) -> None:
@@ -97,6 +100,10 @@ class CockpitApp(App[str]):
             open_first_start(self, first=True)
 
     def _hear(self, event: Event) -> None:
+        """Events come from the engine's own tasks: hand them to this app's."""
+        self.call_next(self._heard, event)
+
+    def _heard(self, event: Event) -> None:
         self.notices.hear(event)
         if isinstance(self.screen, CockpitScreen):
             self.screen.engine_event(event)
@@ -104,10 +111,7 @@ class CockpitApp(App[str]):
     def _dress(self, theme: str) -> None:
         if theme in PALETTES and theme != self.look.palette.name:
             self.look = Look(PALETTES[theme], self.look.glyphs)
-            for screen in self.screen_stack:
-                screen.refresh(layout=True)
-                for widget in screen.query("*"):
-                    widget.refresh()
+            redraw_all(self)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
@@ -122,32 +126,18 @@ class CockpitApp(App[str]):
         if self._engine is not None:
             await asyncio.wait_for(self._engine.close(), CLOSE_S)
 
-    def action_mode(self, mode: str) -> None:
-        self.switch_mode(mode)
 
-    async def action_back(self) -> None:
-        if isinstance(self.screen, CockpitScreen) and self.screen.undo_layer():
-            return
-        if len(self.screen_stack) > 1:
-            await self.pop_screen()
+def run_tui(home: Home) -> int:
+    """The TUI over the hosts of `home`; the engine is imported and opened after the first paint."""
+    from cockpit.screens.session import read_options, run_demo
 
-    def action_leave(self) -> None:
-        if len(self.screen_stack) > 1:
-            self.pop_screen()
-        else:
-            self.exit()
+    async def open_home() -> EngineApi:
+        engine_module = await asyncio.to_thread(importlib.import_module, "cockpit.engine.engine")
+        engine: EngineApi = await engine_module.open_engine(
+            home, ask_secret=partial(ask_secret, app)
+        )
+        return engine
 
-    def action_help_quit(self) -> None:
-        self.notices.interrupt()
-
-    def action_help(self) -> None:
-        from cockpit.screens.help import HelpScreen
-
-        self.push_screen(HelpScreen(self.screen))
-
-    def action_next_theme(self) -> None:
-        names = list(PALETTES)
-        self.theme = names[(names.index(self.look.palette.name) + 1) % len(names)]
-
-    def action_probe_now(self) -> None:
-        self.engine.probe_now()
+    app = CockpitApp(open_home, read_options(home))
+    answer = app.run()
+    return run_demo() if answer == "demo" else app.return_code or 0

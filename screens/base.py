@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -60,6 +61,9 @@ class CockpitScreen(Screen[None]):
 
     MODE: ClassVar[str] = "fleet"
     """The mode that the key bar marks as the present one."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "apply_top", _("apply"), id="apply", tooltip=_("The top incident's first remedy, after its diff")),
+    ]  # fmt: skip
     HINTS: ClassVar[tuple[str, ...]] = ()
     """Ids of the bindings that the key bar shows, the most useful first."""
 
@@ -148,6 +152,18 @@ class CockpitScreen(Screen[None]):
         from cockpit.screens.navigation import open_incident
 
         open_incident(self.app, event.key)
+
+    @work(exclusive=True, group="apply")
+    async def action_apply_top(self) -> None:
+        """What the strip offers with `a`: nothing starts before its own dialog."""
+        from cockpit.screens.run_actions import apply_remedy
+
+        shown = self.query_one(IncidentStrip).incidents
+        offered = next((one for one in shown if any(r.patch for r in one.finding.remedies)), None)
+        if offered is None:
+            self.app.notify(_("no incident here offers a change"), timeout=3, markup=False)
+        else:
+            await apply_remedy(self, offered)
 
     def on_descendant_focus(self) -> None:
         if self.is_current:

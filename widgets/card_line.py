@@ -181,7 +181,7 @@ def _draw_error(line: Line, gpu: GpuSample, columns: Columns, look: Look, tone: 
         columns.memory + 2 + (_TEMP if columns.temp else 0) + (_POWER if columns.power else 0)
     )
     line.add(look.glyphs.lost + " ", tone.fatal)
-    if not columns.user and need:
+    if need and width_of(need) > columns.user:
         words, need = f"{words}: {need}", ""
     line.add(cut_end(words, numbers - 2, look.glyphs.cut), tone.fatal)
     if need:

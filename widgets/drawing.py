@@ -46,13 +46,18 @@ class Line:
     def fill_to(self, cells: int, sign: str, style: Style) -> Line:
         return self.add(sign * (cells - self.cells), style)
 
+    @property
+    def plain(self) -> str:
+        return "".join(segment.text for segment in self._segments)
+
     def strip(self, width: int, over: Style | None = None) -> Strip:
         """The line, cut or filled to `width`; `over` is laid on all of it (a cursor)."""
         self.pad_to(width)
-        strip = Strip(Segment.simplify(self._segments), self.cells)
-        if self.cells > width:
-            strip = strip.crop(0, width)
-        return strip if over is None else strip.apply_style(over)
+        segments: Iterable[Segment] = Segment.simplify(self._segments)
+        if over is not None:
+            segments = Segment.apply_style(segments, post_style=over)
+        strip = Strip(segments, self.cells)
+        return strip.crop(0, width) if self.cells > width else strip
 
 
 def pieces_width(pieces: Iterable[Piece]) -> int:

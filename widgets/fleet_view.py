@@ -26,7 +26,7 @@ from cockpit.widgets.host_pane import (
     row_card,
     row_host,
 )
-from cockpit.widgets.look import look_of
+from cockpit.widgets.look import Look, look_of
 
 Faces = Callable[[HostName], HostFace]
 
@@ -67,6 +67,7 @@ class FleetView(ScrollView, can_focus=True):
         self._strips: dict[int, Strip] = {}
         self._drawn_tokens: dict[HostName, object] = {}
         self._at: tuple[HostName, int | None] | None = None
+        self._drawn_look: Look | None = None
         self.drawn: Counter[HostName] = Counter()
         """How often a line of each host was drawn; tests count on it."""
 
@@ -105,6 +106,7 @@ class FleetView(ScrollView, can_focus=True):
 
     def show_changes(self, tokens: Mapping[HostName, object]) -> None:
         """Redraw the visible lines of hosts whose token differs, and only the cells that changed."""
+        self._current_look()
         top, bottom = self._window()
         stale = {host for host, token in tokens.items() if self._drawn_tokens.get(host) != token}
         if not stale:
@@ -116,17 +118,20 @@ class FleetView(ScrollView, can_focus=True):
             else:
                 del self._strips[number]
 
-    def forget(self) -> None:
-        """Everything must be drawn again: the look or the width changed."""
-        self._strips.clear()
-        self.refresh()
-
     def _host_of(self, number: int) -> HostName:
         return self._plan.entries[self._plan.places[number].entry].host
 
     def _window(self) -> tuple[int, int]:
         top = self.scroll_offset.y
         return top, min(top + self.size.height, len(self._plan.places))
+
+    def _current_look(self) -> Look:
+        """What was drawn in another look is worth nothing."""
+        look = look_of(self)
+        if look is not self._drawn_look:
+            self._strips.clear()
+            self._drawn_look = look
+        return look
 
     def _redraw(self, number: int) -> None:
         before, after = self._strips[number], self._draw(number)
@@ -139,9 +144,9 @@ class FleetView(ScrollView, can_focus=True):
     # -- drawing ---------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        number = self.scroll_offset.y + y
+        number, look = self.scroll_offset.y + y, self._current_look()
         if number >= len(self._plan.places):
-            return Strip.blank(self.size.width, look_of(self).text)
+            return Strip.blank(self.size.width, look.text)
         strip = self._strips.get(number)
         if strip is None:
             strip = self._strips[number] = self._draw(number)

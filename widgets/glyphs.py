@@ -51,6 +51,7 @@ class Glyphs:
         return {
             "live": self.live,
             "degraded": self.warning,
+            "host_key": self.warning,
             "connecting": self.connecting,
             "stale": self.stale,
         }.get(state, self.lost)

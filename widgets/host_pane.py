@@ -56,9 +56,9 @@ def link_style(face: HostFace, look: Look) -> Style:
     link = face.state.link
     if link == "live":
         return look.ok
-    if link in ("connecting", "stale"):
-        return look.muted if link == "connecting" else look.warn
-    return look.warn if link == "degraded" else look.fatal
+    if link == "connecting":
+        return look.muted
+    return look.warn if link in ("stale", "degraded", "host_key") else look.fatal
 
 
 def pane_top(face: HostFace, width: int, look: Look) -> Strip:
@@ -74,6 +74,17 @@ def pane_top(face: HostFace, width: int, look: Look) -> Strip:
     line.fill_to(width - pieces_width(right) - 2, glyphs.horizontal, look.faint)
     line.add_all(right)
     return line.add(glyphs.horizontal + glyphs.top_right, look.faint).strip(width)
+
+
+def host_title(face: HostFace, width: int, look: Look) -> Strip:
+    """The same as the upper border, without a frame: the first line of the host's own screen."""
+    tone, glyphs = face.tone(look), look.glyphs
+    line = Line(look.text).add(" ").add(glyphs.link(face.state.link), link_style(face, look))
+    line.add(" ").add(cut_middle(safe_line(face.state.host), 40, glyphs.cut), tone.strong)
+    if face.state.latest is not None and face.state.latest.gpus:
+        line.add("   ").add(cut_end(cards_text(face.state.latest), 40, glyphs.cut), tone.muted)
+    right = _fit_right(_right_parts(face, look), width - line.cells - 2)
+    return line.pad_to(width - pieces_width(right)).add_all(right).strip(width)
 
 
 def pane_bottom(width: int, look: Look) -> Strip:

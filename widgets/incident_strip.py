@@ -38,6 +38,11 @@ class IncidentStrip(Widget):
         super().__init__()
         self._incidents: tuple[Incident, ...] = ()
 
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Those that show, most urgent first."""
+        return self._incidents
+
     def show(self, incidents: Sequence[Incident]) -> None:
         """Take the open incidents, most urgent first."""
         shown = tuple(one for one in incidents if one.state in ("open", "applied"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from cockpit.domain.incidents import Severity
-from cockpit.widgets.glyphs import UNICODE, Glyphs
-from cockpit.widgets.theme import DEFAULT_PALETTE, Palette
+from cockpit.widgets.glyphs import UNICODE, Glyphs, choose_glyphs
+from cockpit.widgets.options import UiOptions
+from cockpit.widgets.theme import DEFAULT_PALETTE, Palette, choose_palette
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -98,6 +100,20 @@ class Look:
 
     def severity(self, severity: Severity) -> Style:
         return {"fatal": self.fatal, "warning": self.warn}.get(severity, self.muted)
+
+
+def choose_look(options: UiOptions, environ: MutableMapping[str, str]) -> Look:
+    """The look that settings and terminal ask for. Without colour Textual is told so too.
+
+    NO_COLOR that is set and empty means nothing by its own convention; Textual would obey it.
+    """
+    if not environ.get("NO_COLOR", "unset"):
+        del environ["NO_COLOR"]
+    colour = options.colour and "NO_COLOR" not in environ
+    if not colour:
+        environ["NO_COLOR"] = "1"
+    palette = choose_palette(options.theme, environ, colour=colour)
+    return Look(palette, choose_glyphs(options.glyphs, environ))
 
 
 def _cursor_ground(palette: Palette) -> str:

@@ -22,5 +22,6 @@ class UiOptions:
     """Binding id to keys, comma-separated."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Saved filters by name."""
+    interval_s: float = 1.0
     hosts_file: Path | None = None
     """What `e` opens."""
