@@ -45,6 +45,8 @@ class RunRecord:
     reason: str | None = None
     """exited, signal, oom_killed, killed_without_record, host_restarted, no_free_gpu, never_started, …"""
     by: Literal["job", "cockpit"] | None = None
+    claimed_s: float | None = None
+    """When its folder was made; `started_s` is when its job began, after any queue."""
     started_s: float | None = None
     ended_s: float | None = None
     heard_s: float | None = None
@@ -127,6 +129,7 @@ def decode_record(answer: object) -> RunRecord:
         signal=fields.integer("signal"),
         reason=fields.text("reason"),
         by=_by(answer.get("by")),
+        claimed_s=fields.number("claimed_s"),
         started_s=fields.number("started_s"),
         ended_s=fields.number("ended_s"),
         heard_s=fields.number("heard_s"),
@@ -136,7 +139,7 @@ def decode_record(answer: object) -> RunRecord:
         oom_kills=fields.integer("oom_kills"),
         job_pid=fields.integer("job_pid"),
         job_started_ticks=fields.integer("job_started_ticks"),
-        leftovers=_leftovers(answer.get("leftovers")),
+        leftovers=decode_leftovers(answer.get("leftovers")),
         signals=fields.texts("signals"),
         waiting_for=fields.text("waiting_for"),
         folder=fields.text("folder") or "",
@@ -144,10 +147,15 @@ def decode_record(answer: object) -> RunRecord:
     )
 
 
+def number_of(answer: Mapping[str, object], key: str) -> float | None:
+    """A finite number of an answer, None when it is missing or something else."""
+    return _Fields(answer).number(key)
+
+
 class _Fields:
     """Typed reading of an untrusted object, bounded and harmless."""
 
-    def __init__(self, answer: Mapping[object, object]) -> None:
+    def __init__(self, answer: Mapping[str, object]) -> None:
         self._answer = answer
 
     def text(self, key: str) -> str | None:
@@ -200,7 +208,8 @@ def _hole(bounds: tuple[int, ...]) -> tuple[int, int] | None:
     return (bounds[0], bounds[1]) if len(bounds) == 2 and 0 <= bounds[0] < bounds[1] else None
 
 
-def _leftovers(value: object) -> tuple[Leftover, ...]:
+def decode_leftovers(value: object) -> tuple[Leftover, ...]:
+    """Processes as an answer lists them; what is not one is left out."""
     found = []
     for item in value[:_MAX_ITEMS] if isinstance(value, list) else []:
         fields = _Fields(item if isinstance(item, dict) else {})

@@ -7,14 +7,43 @@ whoever owns it makes a new one and resumes its tails by offset.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
 from cockpit.domain.models import RunId
-from cockpit.domain.run_record import Leftover, RunRecord
-from cockpit.domain.run_spec import RunSpec
-from cockpit.engine.agent_frames import Data, End, Hole, TailFrame, Truncated
+from cockpit.domain.run_record import (
+    NotARecord,
+    RunRecord,
+    decode_leftovers,
+    decode_record,
+    number_of,
+)
+from cockpit.domain.run_spec import Json, RunSpec, encode_spec
+from cockpit.engine.agent_frames import (
+    Data,
+    End,
+    Frame,
+    Hole,
+    TailFrame,
+    Truncated,
+    decode_object,
+    decode_tail,
+)
+from cockpit.engine.agent_link import AgentLink, Mailbox
+from cockpit.engine.agent_refusals import refusal
+from cockpit.engine.agent_replies import (
+    AgentHello,
+    DiskSpace,
+    LogBytes,
+    StartReply,
+    StopOutcome,
+    decode_hello,
+)
+from cockpit.engine.bounds import attempt
+from cockpit.engine.shipping import load_program, start_program
+from cockpit.errors import CockpitError, LinkLost, ProtocolError
 from cockpit.transport.base import ByteChannel, HostTransport
 
 __all__ = [
@@ -27,53 +56,21 @@ OpenAgent: TypeAlias = Callable[[HostTransport, str], Awaitable[ByteChannel]]
 
 SignalName: TypeAlias = Literal["INT", "TERM", "KILL"]
 
-
-@dataclass(frozen=True, slots=True)
-class AgentHello:
-    """What the agent said of itself first."""
-
-    version: str
-    python: str
-    host_id: str
-    incarnation: str
-    root: str | None
-    """Where runs are kept unless a spec says otherwise; None when no folder will do."""
-    now_s: float
+ANSWER_S = 30.0
+START_S = 90.0
+STOP_S = 7200.0
+"""A run may have hours to end in; that the host still answers is seen by the link's own pings."""
+MAX_PAGES = 100
+WINDOW_BYTES = 2 << 20
+"""What a tail may have under way: more than bandwidth times delay of a far host, less than memory minds."""
+READ_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class StartReply:
-    """The run is on the host's disk. `existed`: it was there before, and nothing was started."""
-
-    record: RunRecord
-    existed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StopOutcome:
-    """What a stop came to; `left` is empty when nothing of the run is left."""
-
-    record: RunRecord
-    signals: tuple[str, ...]
-    left: tuple[Leftover, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LogBytes:
-    """A piece of a log, and how long the log is in all."""
-
-    offset: int
-    data: bytes
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class DiskSpace:
-    """Room on the file system of a folder; None where it does not say."""
-
-    free_mib: int | None
-    total_mib: int | None
-    inodes_free_pct: float | None
+async def open_shipped_agent(transport: HostTransport, python: str) -> ByteChannel:
+    """The agent of this version, shipped to the host if it is not there."""
+    program = load_program("supervisor")
+    started = await start_program(transport, program, ("serve",), python=python or None)
+    return started.channel
 
 
 class RunAgent:
@@ -82,43 +79,82 @@ class RunAgent:
     def __init__(
         self,
         transport: HostTransport,
-        python: str,
+        python: str = "",
         *,
         run_root: str | None = None,
-        open_agent: OpenAgent | None = None,
+        open_agent: OpenAgent = open_shipped_agent,
     ) -> None:
         self._transport = transport
         self._python = python
         self._run_root = run_root
         self._open_agent = open_agent
+        self._link: AgentLink | None = None
 
     async def open(self) -> AgentHello:
         """Start the program on the host and wait for its hello. Raises what starting it raises."""
-        raise NotImplementedError
+        channel = await self._open_agent(self._transport, self._python)
+        self._link = AgentLink(channel, self._transport.host)
+        try:
+            hello = await self._link.hello()
+            host = await self._ask("open", {"run_root": self._run_root})
+        except BaseException:
+            await self.close()
+            raise
+        return decode_hello(hello, host)
 
     async def close(self) -> None:
         """End the agent. Runs go on."""
-        raise NotImplementedError
+        if self._link is not None:
+            await self._link.close()
+
+    async def closed(self) -> CockpitError:
+        """Return when the agent is of no more use, with the reason."""
+        return await self._wire.closed()
 
     async def start(self, spec: RunSpec) -> StartReply:
         """Start a run, or find that it exists. Raises LaunchFailed, NotNow (no card and no wait)."""
-        raise NotImplementedError
+        fields: dict[str, Json] = {"spec": encode_spec(spec), "secrets": dict(spec.secrets)}
+        answer = await self._ask("start", fields, limit_s=START_S)
+        return StartReply(self._record(answer), answer.get("existed") is True)
 
     async def list(self) -> list[RunRecord]:
-        """Every run of this host, the newest first."""
-        raise NotImplementedError
+        """Every run of this host, the newest first. A record that makes no sense is left out."""
+        records: dict[RunId, RunRecord] = {}
+        skip = 0
+        for _page in range(MAX_PAGES):
+            answer = await self._ask("list", {"skip": skip})
+            runs, following = answer.get("runs"), answer.get("next")
+            for item in runs if isinstance(runs, list) else []:
+                try:
+                    record = decode_record(item)
+                except NotARecord:
+                    continue
+                records.setdefault(record.run, record)
+            if not isinstance(following, int) or following <= skip:
+                break
+            skip = following
+        return list(records.values())
 
     async def status(self, run: RunId) -> RunRecord:
         """Raises RunUnknown."""
-        raise NotImplementedError
+        return self._record(await self._ask("status", {"run": run}))
 
     async def stop(
         self, run: RunId, *, int_s: float | None = None, term_s: float | None = None
     ) -> StopOutcome:
         """The stop ladder to its end; None means the grace of the run's spec. Raises RunUnknown."""
-        raise NotImplementedError
+        fields: dict[str, Json] = {"run": run, "int_s": int_s, "term_s": term_s}
+        answer = await self._ask("stop", fields, limit_s=STOP_S)
+        sent = answer.get("sent")
+        return StopOutcome(
+            record=self._record(answer),
+            signals=tuple(
+                name for name in (sent if isinstance(sent, list) else []) if name in _SIGNALS
+            ),
+            left=decode_leftovers(answer.get("left")),
+        )
 
-    def tail(
+    async def tail(
         self,
         run: RunId,
         offset: int = 0,
@@ -131,16 +167,112 @@ class RunAgent:
         `budget_bytes_s` slows it down; with `keep_up_bytes` it skips (a Hole says what) rather than
         be further behind than that. Close the iterator (`aclosing`) to stop early.
         """
-        raise NotImplementedError
+        box = self._wire.open_mailbox(WINDOW_BYTES)
+        fields: dict[str, Json] = {
+            "run": run,
+            "offset": offset,
+            "window": WINDOW_BYTES,
+            "budget": budget_bytes_s,
+            "keep_up": keep_up_bytes,
+        }
+        try:
+            await self._ask("tail", fields, number=box.number)
+            async for frame in self._frames(box, offset):
+                yield frame
+        finally:
+            self._wire.close_mailbox(box)
+            await attempt(5.0, self._untail(box))
+
+    async def _frames(self, box: Mailbox, offset: int) -> AsyncIterator[TailFrame]:
+        """The tail's frames, each beginning where the one before it ended."""
+        taken = 0
+        while True:
+            frame = await box.take()
+            if frame.kind == b"R":
+                raise self._refusal("tail", decode_object(frame.payload))
+            told = decode_tail(frame)
+            offset = _next_offset(told, offset)
+            yield told
+            if isinstance(told, End):
+                return
+            taken += len(told.data) if isinstance(told, Data) else 0
+            if taken >= WINDOW_BYTES // 4:
+                fields: dict[str, Json] = {"tail": box.number, "bytes": taken}
+                await self._wire.tell("acknowledge", fields, number=self._wire.next_number())
+                taken = 0
+
+    async def _untail(self, box: Mailbox) -> None:
+        with suppress(LinkLost):  # so is the tail
+            await self._wire.tell("untail", {"tail": box.number}, number=self._wire.next_number())
 
     async def read(self, run: RunId, offset: int, length: int) -> LogBytes:
         """At most `length` bytes of a log, 256 KiB at a time. Raises RunUnknown."""
-        raise NotImplementedError
+        length = min(length, READ_BYTES)
+        fields: dict[str, Json] = {"run": run, "offset": offset, "length": length}
+        frame = await self._wire.ask("read", fields, limit_s=ANSWER_S)
+        if frame.kind != b"B":
+            raise self._refusal("read", decode_object(frame.payload))
+        data = frame.payload[16:]
+        if len(frame.payload) < 16 or len(data) > length:
+            raise ProtocolError(host=self._transport.host, why="read")
+        start, size = struct.unpack_from(">QQ", frame.payload)
+        return LogBytes(start, data, size)
 
     async def signal(self, pid: int, started_ticks: int, name: SignalName) -> bool:
         """Send a signal to the process that still is the one meant; False when it is gone."""
-        raise NotImplementedError
+        fields: dict[str, Json] = {"pid": pid, "started_ticks": started_ticks, "name": name}
+        return (await self._ask("signal", fields)).get("sent") is True
 
     async def disk(self, path: str) -> DiskSpace:
         """Room for a folder that need not exist yet."""
-        raise NotImplementedError
+        answer = await self._ask("disk", {"path": path})
+        free, total = number_of(answer, "free_mib"), number_of(answer, "total_mib")
+        return DiskSpace(
+            free_mib=None if free is None else int(free),
+            total_mib=None if total is None else int(total),
+            inodes_free_pct=number_of(answer, "inodes_free_pct"),
+        )
+
+    @property
+    def _wire(self) -> AgentLink:
+        if self._link is None:
+            raise LinkLost(host=self._transport.host, why="not open")
+        return self._link
+
+    async def _ask(
+        self, op: str, fields: Mapping[str, Json], *, limit_s: float = ANSWER_S, number: int = 0
+    ) -> dict[str, object]:
+        answer = await self._wire.ask(op, fields, limit_s=limit_s, number=number)
+        told = self._object(answer)
+        if "error" in told:
+            raise self._refusal(op, told)
+        return told
+
+    def _object(self, frame: Frame) -> dict[str, object]:
+        if frame.kind != b"R":
+            raise ProtocolError(host=self._transport.host, why="answer")
+        return decode_object(frame.payload)
+
+    def _record(self, answer: Mapping[str, object]) -> RunRecord:
+        try:
+            return decode_record(answer.get("record"))
+        except NotARecord as error:
+            raise ProtocolError(host=self._transport.host, why="record") from error
+
+    def _refusal(self, op: str, answer: Mapping[str, object]) -> CockpitError:
+        return refusal(op, self._transport.host, answer)
+
+
+_SIGNALS = ("INT", "TERM", "KILL")
+
+
+def _next_offset(frame: TailFrame, expected: int) -> int:
+    """Where the frame after this one must begin. Raises ProtocolError on a gap or an overlap."""
+    if isinstance(frame, Truncated):
+        return frame.offset
+    begins = frame.start if isinstance(frame, Hole) else frame.offset
+    if begins != expected or (isinstance(frame, Hole) and frame.end <= begins):
+        raise ProtocolError(why="offset", offset=begins, expected=expected)
+    if isinstance(frame, Hole):
+        return frame.end
+    return begins + (len(frame.data) if isinstance(frame, Data) else 0)

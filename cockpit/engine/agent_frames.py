@@ -12,6 +12,8 @@ from cockpit.domain.run_record import NotARecord, RunRecord, decode_record
 from cockpit.errors import ProtocolError
 
 PROTOCOL = 1
+MAGIC = 0x434B5031
+"""The number of the hello frame: whatever else runs on the other side does not begin with it."""
 MAX_FRAME_BYTES = 512 * 1024
 HEADER = struct.Struct(">cII")
 """Kind, id of the request it answers, length of what follows."""

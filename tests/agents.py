@@ -1,0 +1,106 @@
+"""An on-host agent over plain pipes: the real program under a Python of one's choice, without SSH."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cockpit.domain.models import HostName
+from cockpit.engine.agent import RunAgent
+from cockpit.errors import LinkLost
+from cockpit.transport.base import ByteChannel, Completed, LinkFacts
+
+SUPERVISOR = Path(__file__).parents[1] / "cockpit" / "remote" / "supervisor.py"
+
+
+class PipeChannel:
+    """A ByteChannel on a child process."""
+
+    noise = b""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self.process = process
+        self._stdin, self._stdout = process.stdin, process.stdout
+
+    async def read(self, limit: int = 65536) -> bytes:
+        return await self._stdout.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        try:
+            self._stdin.write(data)
+            await self._stdin.drain()
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise LinkLost(host="here", why="pipe") from error
+
+    async def write_eof(self) -> None:
+        self._stdin.write_eof()
+
+    def stderr_tail(self) -> bytes:
+        return b""
+
+    async def wait(self) -> int | None:
+        return await self.process.wait()
+
+    async def close(self) -> None:
+        self._stdin.close()
+        await self.process.wait()
+        while await self._stdout.read(65536):
+            pass  # a pipe with bytes in it would keep its transport open
+
+
+class PipeTransport:
+    """Enough of a HostTransport to start an agent; `kill` is what a cut link does to it."""
+
+    host = HostName("here")
+    connected = True
+
+    def __init__(
+        self, home: Path, python: str = sys.executable, env: Mapping[str, str] = {}
+    ) -> None:
+        self.home = home
+        self._python = python
+        self._env = {
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(home / "state"),
+            "PATH": os.environ["PATH"],
+            **env,
+        }
+        self.channels: list[PipeChannel] = []
+
+    async def open_agent(self, _transport: object, _python: str) -> ByteChannel:
+        process = await asyncio.create_subprocess_exec(
+            self._python, "-IS", str(SUPERVISOR), "serve",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self._env,
+        )  # fmt: skip
+        channel = PipeChannel(process)
+        self.channels.append(channel)
+        return channel
+
+    def agent(self, run_root: str | None = None) -> RunAgent:
+        return RunAgent(self, run_root=run_root, open_agent=self.open_agent)
+
+    def kill(self) -> None:
+        for channel in self.channels:
+            if channel.process.returncode is None:
+                channel.process.kill()
+
+    async def connect(self) -> LinkFacts:
+        raise NotImplementedError
+
+    async def open(self, script: bytes) -> ByteChannel:
+        raise NotImplementedError
+
+    async def run(
+        self, script: bytes, *, stdin: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20
+    ) -> Completed:
+        raise NotImplementedError
+
+    async def wait_closed(self) -> str:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        self.kill()
