@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cockpit.domain.text import safe_line
+from cockpit.engine.bounds import within
 from cockpit.engine.programs import Program, fallback_script, load_program, packed
 from cockpit.errors import NoPython, ProbeError
 from cockpit.transport.base import ByteChannel, HostTransport
@@ -50,6 +51,10 @@ class _Resumed:
     @property
     def noise(self) -> bytes:
         return self._channel.noise
+
+    @property
+    def signal(self) -> str | None:
+        return self._channel.signal
 
     async def read(self, limit: int = 65536) -> bytes:
         if self._unread:
@@ -129,9 +134,8 @@ async def _start(
 ) -> RemoteProgram:
     channel = await transport.open(script)
     try:
-        async with asyncio.timeout(timeout_s):
-            return await _answered(transport, program, channel)
-    except TimeoutError as error:
+        return await within(timeout_s, _answered(transport, program, channel))
+    except asyncio.TimeoutError as error:
         await channel.close()
         raise ProbeError("probe_silent", host=str(transport.host), limit_s=timeout_s) from error
     except BaseException:
