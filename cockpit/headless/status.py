@@ -21,7 +21,9 @@ from cockpit.errors import ExitCode, UsageError
 from cockpit.headless.status_report import Report
 
 WAIT_LIMIT_S = 10.0
-LOOK_EVERY_S = 0.05
+LOOK_EVERY_S = 0.01
+HURRY_AFTER_S = 0.05
+"""A rate needs two readings: a host whose first sample has none is asked again this soon."""
 WATCH_EVERY_S = 0.25
 GOOD = ("live", "degraded")
 FINAL = ("unreachable", "auth_failed", "host_key")
@@ -85,15 +87,27 @@ async def answered(engine: Engine, limit_s: float) -> None:
     changed = asyncio.Event()
     unsubscribe = engine.subscribe(lambda _event: changed.set())
     deadline_s = engine.now_s() + limit_s
+    hurried: set[HostName] = set()
     try:
         while not all(map(has_answered, engine.fleet.hosts.values())):
-            left_s = deadline_s - engine.now_s()
-            if left_s <= 0.0:
+            now_s = engine.now_s()
+            if now_s >= deadline_s:
                 return
-            await _pause(changed, min(left_s, LOOK_EVERY_S))
+            _hurry(engine, hurried, now_s)
+            await _pause(changed, min(deadline_s - now_s, LOOK_EVERY_S))
             changed.clear()
     finally:
         unsubscribe()
+
+
+def _hurry(engine: Engine, hurried: set[HostName], now_s: float) -> None:
+    """Ask for the second sample of hosts that have given an incomplete first one."""
+    for host, state in engine.fleet.hosts.items():
+        age_s = state.age_s(now_s)
+        if age_s is not None and age_s >= HURRY_AFTER_S and host not in hurried:
+            hurried.add(host)
+            if not has_answered(state):
+                engine.probe_now((host,))
 
 
 def has_answered(state: HostState) -> bool:
@@ -105,10 +119,10 @@ def has_answered(state: HostState) -> bool:
 def is_full(sample: HostSample) -> bool:
     """Every reading had its turn: rates need two readings, and a card that answers says who is on it.
 
-    A host that cannot say something says so by its second sample.
+    A host that cannot say something says so by its third sample.
     """
     read_all = all(gpu.processes_age_s is not None for gpu in sample.gpus if gpu.error is None)
-    return sample.seq >= 1 or (sample.cpu_pct is not None and read_all)
+    return sample.seq >= 2 or (sample.cpu_pct is not None and read_all)
 
 
 async def _pause(event: asyncio.Event, seconds: float) -> None:

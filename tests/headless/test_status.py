@@ -120,7 +120,7 @@ def test_words_for_a_person_name_host_and_card_on_every_line() -> None:
         (host_sample(gpus=0), True),
         (host_sample(cpu_pct=None), False),
         (host_sample(gpus=[gpu(processes_age_s=None)]), False),
-        (host_sample(gpus=[gpu(processes_age_s=None)], seq=1), True),
+        (host_sample(gpus=[gpu(processes_age_s=None)], seq=2), True),
         (host_sample(gpus=[lost_gpu()]), True),
     ],
 )
@@ -155,6 +155,7 @@ async def test_every_host_is_printed_once_each_has_answered_or_failed(tmp_path: 
     live.sampler.push(host_sample("live", cpu_pct=None))
     await settle()
     assert not asked.done()
+    await until(lambda: live.sampler.told[-1][1])
     live.sampler.push(host_sample("live", gpus=8, seq=1))
     code, lines = await asked
     shown = [json.loads(line) for line in lines]
