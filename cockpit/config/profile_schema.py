@@ -7,6 +7,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
+from cockpit.config.kinds import KIND_TABLES
 from cockpit.config.profile import Profile
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,25 +22,32 @@ class _Generator(GenerateJsonSchema):
 
 def json_schema() -> dict[str, Any]:
     """For editors: what the loader checks of each key, descriptions included."""
-    schema = Profile.model_json_schema(by_alias=True, schema_generator=_Generator)
+    schema = _plain(Profile.model_json_schema(by_alias=True, schema_generator=_Generator))
     schema["required"] = [key for key in schema["required"] if key != "name"]
-    return {"$schema": _DIALECT, **_without_inner_defaults(schema), "title": "cockpit run profile"}
+    kinds = [
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": {"required": [kind]}}
+        for kind in KIND_TABLES
+    ]
+    return {"$schema": _DIALECT, **schema, "title": "cockpit run profile", "allOf": kinds}
 
 
-def _without_inner_defaults(node: Any) -> Any:
-    """Drop defaults that are not written as a person writes them: 15.0 for "15s", a whole table."""
+def _plain(node: Any) -> Any:
+    """Without what TOML or a person would not write: null, 15.0 for "15s", a whole table as default."""
     if isinstance(node, list):
-        return [_without_inner_defaults(item) for item in node]
+        return [_plain(item) for item in node if item != {"type": "null"}]
     if not isinstance(node, dict):
         return node
-    kept = {key: _without_inner_defaults(value) for key, value in node.items()}
-    if "default" in kept and not _is_plain(kept):
+    kept = {key: _plain(value) for key, value in node.items()}
+    if len(kept.get("anyOf", ())) == 1:
+        kept |= kept.pop("anyOf")[0]
+    if "default" in kept and not _is_of_type(kept["default"], str(kept.get("type"))):
         del kept["default"]
     return kept
 
 
-def _is_plain(schema: dict[str, Any]) -> bool:
-    """Whether the default is of the schema's own plain type."""
-    types = {"string": str, "boolean": bool, "integer": int, "number": (int, float), "array": list}
-    expected = types.get(str(schema.get("type")))
-    return expected is not None and isinstance(schema["default"], expected)
+def _is_of_type(value: object, name: str) -> bool:
+    """Whether a default is of the schema's own plain type."""
+    if name in ("integer", "number"):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    types: dict[str, type] = {"string": str, "boolean": bool, "array": list}
+    return name in types and isinstance(value, types[name])

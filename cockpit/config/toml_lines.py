@@ -60,6 +60,7 @@ class _Scanner:
         self._line = 1
         self._line_start = 0
         self._counts: dict[KeyPath, int] = {}
+        self._implied: set[KeyPath] = set()
         self.found = TomlLines()
 
     def document(self) -> None:
@@ -81,6 +82,12 @@ class _Scanner:
             self._counts[path] = count + 1
             self._note(path, place)
             path = (*path, count)
+        for length in range(1, len(path)):
+            if path[:length] not in self.found.places:
+                self._note(path[:length], place)
+                self._implied.add(path[:length])
+        if path in self._implied:  # its own header tells more than that of a table in it
+            self.found.places[path] = place
         self._note(path, place)
         return path
 
