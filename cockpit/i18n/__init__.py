@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gettext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _LOCALES = Path(__file__).parent / "locales"
@@ -21,3 +23,14 @@ def _(text: str) -> str:
 
 def ngettext(one: str, many: str, count: int) -> str:
     return _catalogue.ngettext(one, many, count)
+
+
+@contextmanager
+def english() -> Iterator[None]:
+    """English whatever the language in use: for JSON, which programs read."""
+    global _catalogue
+    before, _catalogue = _catalogue, gettext.NullTranslations()
+    try:
+        yield
+    finally:
+        _catalogue = before

@@ -13,7 +13,7 @@ Facts: TypeAlias = Mapping[str, object]
 _FORMATTER: Final = string.Formatter()
 
 
-def N_(text: str) -> str:  # noqa: N802 - gettext's own name for "translate this later"
+def N_(text: str) -> str:
     """Mark a sentence for the catalogue where it is written; it is translated where it is used."""
     return text
 

@@ -1,0 +1,96 @@
+"""Sentences about this computer and about screens with nothing on them yet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.sentences import Entry
+
+COMMON_ENTRIES: Final[dict[str, Entry]] = {
+    "internal": Entry(
+        (
+            _("This is a mistake of cockpit itself ({why})."),
+            _("This is a mistake of cockpit itself."),
+        ),
+        (_("Runs are not touched. The traceback is in cockpit.log in its home folder."),),
+    ),
+    "usage": Entry(
+        (_("That cannot be taken: {word}."), _("That cannot be taken.")),
+        (),
+        (_("`cockpit --help` lists what can."),),
+    ),
+    "bad_data": Entry(
+        (
+            _("{path} is not what it should be: {why}."),
+            _("{path} is not what it should be."),
+            _("The input is not what it should be."),
+        )
+    ),
+    "io": Entry(
+        (
+            _("{path}: {why}."),
+            _("{path} could not be read or written."),
+            _("A file could not be read or written."),
+        )
+    ),
+    "keyring": Entry((_("The keyring of this computer does not answer."),)),
+    "no_hosts": Entry(
+        (_("There are no hosts in {file} yet."), _("There are no hosts yet.")),
+        (),
+        (
+            _(
+                '`cockpit hosts add NAME "ssh -p 41234 root@203.0.113.5"` adds one; '
+                "`cockpit demo` shows the embedded fleet."
+            ),
+        ),
+    ),
+    "scan_memory_later": Entry(
+        (_("`cockpit scan --memory` is not part of this version yet."),), (_("Nothing was read."),)
+    ),
+    # empty screens
+    "empty_first_start": Entry(
+        (_("No hosts yet."),),
+        (
+            _(
+                "Paste the ssh command from your provider's page, for example `ssh -p 41234 root@203.0.113.5`."
+            ),
+            _("Or `d` for the demo fleet: nothing leaves this computer."),
+        ),
+    ),
+    "empty_this_machine": Entry((_("No NVIDIA driver on this computer, so it is not shown."),)),
+    "empty_runs": Entry(
+        (_("Nothing was started from here yet."),),
+        (_("`l` starts a profile; processes that others started are on the host's screen."),),
+    ),
+    "empty_incidents": Entry(
+        (_("All quiet for {quiet}."), _("All quiet.")),
+        (
+            _("{hosts} hosts, {cards} cards and {runs} runs are watched."),
+            _("`H` shows {closed} closed ones."),
+        ),
+    ),
+    "empty_incidents_stale": Entry(
+        (
+            _("Nothing open on what we can see; {host} has not answered for {age_s} s."),
+            _("Nothing open on what we can see."),
+        )
+    ),
+    "empty_launch": Entry(
+        (_("No profiles in {folder}."), _("No profiles of yours yet.")),
+        (_("`C` copies one of {shipped} ready ones."),),
+    ),
+    "empty_log": Entry(
+        (_("Started {age} ago, nothing printed yet."), _("Nothing printed yet.")),
+        (
+            _("Loading weights often takes 1 to 5 min without a line."),
+            _("GPU memory is at {memory} and rising."),
+        ),
+    ),
+    "empty_filter": Entry(
+        (_("No card has {filter}."), _("Nothing matches.")),
+        (_("Largest now: {largest}."), _("`esc` shows all {count}.")),
+    ),
+    "empty_processes": Entry((_("Nothing runs on these cards."),)),
+    "empty_notices": Entry((_("Nothing to say."),)),
+}

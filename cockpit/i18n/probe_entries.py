@@ -1,0 +1,116 @@
+"""Sentences about what a connected host cannot show: no Python, no driver, a driver that does not fit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.sentences import Entry
+
+_STILL_LIVE: Final = _("CPU, disks and logs are live.")
+
+PROBE_ENTRIES: Final[dict[str, Entry]] = {
+    "no_python": Entry(
+        (
+            _("{host} has no Python 3.6 or newer, so we read nvidia-smi instead."),
+            _("There is no Python 3.6 or newer, so we read nvidia-smi instead."),
+        ),
+        (
+            _(
+                "You see use, memory, temperature, power every 2 s; processes, Xid, ECC and throttling "
+                "are missing, and runs cannot be started."
+            ),
+            _("Looked for: {looked_for}."),
+        ),
+        (
+            _("Install one (`apt-get install -y python3-minimal`, about 20 MB)"),
+            _('or name one: `python = "/path"` under [hosts.{host}]'),
+        ),
+    ),
+    "driver_mismatch": Entry(
+        (
+            _(
+                "{host}: the driver was updated while the machine ran (kernel {kernel_version}, library "
+                "{library_version}); GPU numbers are off until it restarts."
+            ),
+            _(
+                "{host}: the driver was updated while the machine ran; GPU numbers are off until it restarts."
+            ),
+            _(
+                "The driver was updated while the machine ran; GPU numbers are off until it restarts."
+            ),
+        ),
+        (
+            _("Programs already on the cards go on; new ones will not start."),
+            _STILL_LIVE,
+            _("Inside a container only the provider can do it."),
+        ),
+        (
+            _(
+                "Restart the machine when its runs are done, or, with root and no GPU program running: "
+                "`rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && nvidia-smi`"
+            ),
+        ),
+    ),
+    "nvml_lost": Entry(
+        (
+            _('{host}: this container lost its GPUs ("{words}").'),
+            _("{host}: this container lost its GPUs."),
+            _("This container lost its GPUs."),
+        ),
+        (
+            _(
+                "Known cause: the provider reloaded systemd on the host, which takes the devices away "
+                "from running containers."
+            ),
+            _("Runs that hold a card go on; new ones cannot get one."),
+            _("Nothing inside repairs it: stop and start the instance from the platform's page."),
+        ),
+        (_("First save what a stop would wipe: `w` lists it."),),
+    ),
+    "no_driver": Entry(
+        (_("{host} has no NVIDIA driver that answers."), _("No NVIDIA driver answers.")),
+        (_("The driver's words: {words}."), _STILL_LIVE),
+        (
+            _(
+                "A machine without a GPU is fine as it is; else load the driver, or start the container with its GPUs."
+            ),
+        ),
+    ),
+    "no_gpu": Entry(
+        (_("{host} has a driver and no GPU."), _("There is a driver and no GPU.")),
+        (_("AutoDL's no-GPU mode looks like this."), _STILL_LIVE),
+    ),
+    "driver_hung": Entry(
+        (_("{host}: the driver does not answer."), _("The driver does not answer.")),
+        (_("Anything that asks it hangs, nvidia-smi too."), _STILL_LIVE),
+        (_("Look for an Xid in the kernel log; restart the instance when its runs are done."),),
+    ),
+    "no_pynvml": Entry(
+        (_("This installation lacks nvidia-ml-py, which is sent to hosts."),),
+        (_("Hosts are read by nvidia-smi as long as it is missing."),),
+        (_("Install cockpit again: `uv tool install --reinstall cluster-cockpit`"),),
+    ),
+    "probe": Entry(
+        (_("The probe on {host} cannot do its work."), _("The probe cannot do its work.")),
+        (_("It said: {said}."),),
+    ),
+    "probe_failed": Entry(
+        (_("The probe on {host} ended at once."), _("The probe ended at once.")),
+        (_("It said: {stderr}."), _("It said: {said}."), _("It is tried again.")),
+    ),
+    "probe_died": Entry(
+        (
+            _("The probe on {host} ended; it is started again."),
+            _("The probe ended; it is started again."),
+        )
+    ),
+    "probe_silent": Entry(
+        (_("The probe on {host} said nothing for {limit_s} s."), _("The probe says nothing.")),
+        (_("It is started again."),),
+    ),
+    "host_connected": Entry((_("Connected, and its samples are fresh."),)),
+    "cards_free": Entry((_("{count} free cards are taken."), _("Free cards are there."))),
+    "cards_queued": Entry((_("No card is free now: it waits in the queue and starts by itself."),)),
+    "launch_blocked": Entry((_("It cannot start like this."),)),
+}

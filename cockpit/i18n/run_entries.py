@@ -1,0 +1,182 @@
+"""Sentences about runs: launching, queueing, stopping, and what became of one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.sentences import Entry
+
+_NOT_STARTED: Final = _("Nothing was started.")
+
+RUN_ENTRIES: Final[dict[str, Entry]] = {
+    "no_free_gpu": Entry(
+        (
+            _("No card is free for {profile}: it needs {count} with {min_free} each on one host."),
+            _("No card is free for {profile}: it needs {count} on one host."),
+            _("No card is free for {profile}."),
+            _("No card is free."),
+        ),
+        (_("Nearest: {nearest}."), _("First likely: {likely}."), _NOT_STARTED),
+        (
+            _("`enter` queue for up to {wait}, starts by itself"),
+            _('Queue for one with wait = "2h" under [gpus], or take fewer: `--set gpus.count=1`.'),
+        ),
+    ),
+    "port_taken": Entry(
+        (
+            _("Port {port} on {host} is in use by {holder}; {profile} was not started."),
+            _("Port {port} on {host} is in use."),
+            _("Port {port} on this computer is in use."),
+        ),
+        (_("It said: {text}."),),
+        (
+            _("`enter` take the next free port, {next_port}, and forward it"),
+            _("Change it for good: [forward] and the port in the profile."),
+        ),
+    ),
+    "disk_full": Entry(
+        (
+            _("{mount} on {host} is full: {free} of {total} free."),
+            _("{mount} on {host} is full."),
+            _("The disk of {host} is full."),
+            _("The disk is full."),
+        ),
+        (
+            _("The checkpoint of step {step} was not written whole."),
+            _("{run} is still running, and will stop at the next save."),
+            _("Biggest: {biggest}."),
+        ),
+        (
+            _(
+                "Delete old checkpoints, or move the cache to a larger volume (HF_HOME); "
+                "keep fewer: save_total_limit = 2."
+            ),
+        ),
+    ),
+    "launch_failed": Entry(
+        (
+            _("The run was not started on {host}: {detail}."),
+            _("The run was not started on {host} ({why})."),
+            _("The run was not started ({why})."),
+            _("The run was not started."),
+        )
+    ),
+    "launch_failed:no_cwd": Entry(
+        (
+            _("{path} is not on {host}; the run was not started."),
+            _("The folder to work in is not on {host}; the run was not started."),
+        ),
+        (),
+        (_("Make it there, or change cwd in the profile."),),
+    ),
+    "launch_failed:disk_full": Entry((_("The disk of {host} is full; the run was not started."),)),
+    "launch_failed:no_inodes": Entry(
+        (_("{host} has no inodes left: too many small files. The run was not started."),)
+    ),
+    "launch_failed:too_few_cards": Entry(
+        (_("{host} has fewer cards than the profile asks for; the run was not started."),)
+    ),
+    "launch_failed:unsafe_folder": Entry(
+        (_("The folder for runs on {host} is not ours alone; the run was not started."),),
+        (_("It belongs to somebody else, is a link, or others may write to it: {path}."),),
+        (_("Name another with run_root under [hosts.{host}]."),),
+    ),
+    "launch_failed:run_root": Entry(
+        (_("No folder for runs can be made on {host}; the run was not started."),),
+        (),
+        (_("Name one with run_root under [hosts.{host}]."),),
+    ),
+    "launch_failed:locked": Entry(
+        (_("Another start on {host} has not ended yet; the run was not started."),)
+    ),
+    "launch_failed:start_slow": Entry(
+        (_("{host} did not confirm the start in time."),),
+        (_("Whether it runs is not known: `cockpit ps` tells."),),
+    ),
+    "launch_failed:supervisor_failed": Entry(
+        (_("The supervisor on {host} did not start; neither did the run."),),
+        (_("It said: {detail}."),),
+    ),
+    "secret_missing": Entry(
+        (
+            _(
+                "The secret {name} is not in this environment nor in the keyring; nothing was started."
+            ),
+        ),
+        (),
+        (_("`export {name}=…`, or store it: `keyring set {service} {name}`"),),
+    ),
+    "no_host_ready": Entry(
+        (
+            _("None of {host} can be used now; nothing was started."),
+            _("No host can be used now; nothing was started."),
+        ),
+    ),
+    "run": Entry(
+        (
+            _("{host} could not do that with the run ({why})."),
+            _("That could not be done with the run."),
+        ),
+        (_("It said: {detail}."),),
+    ),
+    "run_unknown": Entry(
+        (_("There is no run {run}."), _("There is no such run.")),
+        (_("Known: {known}."),),
+        (_("`cockpit ps` lists them."),),
+    ),
+    "run_ambiguous": Entry(
+        (_("{run} is the beginning of several runs: {matches}."), _("Several runs are meant.")),
+        (),
+        (_("Give more of its id."),),
+    ),
+    "process_gone": Entry(
+        (
+            _("Process {pid} on {host} is gone, or is another one by now; no signal was sent."),
+            _("The process is gone; no signal was sent."),
+        )
+    ),
+    "signal_unknown": Entry(
+        (
+            _("{signal} is not a signal that we send: {known}."),
+            _("That is not a signal that we send."),
+        )
+    ),
+    "watch_only": Entry((_("This build watches and starts nothing."),)),
+    "stop_left": Entry(
+        (_("Something of {run} is still there: {pids}."), _("Something of the run is still there."))
+    ),
+    "file_exists": Entry(
+        (
+            _("{path} exists; it was not overwritten."),
+            _("The file exists; it was not overwritten."),
+        ),
+        (),
+        (_("Give another name."),),
+    ),
+    # how a run ended
+    "exited": Entry((_("It ended by itself with code {code}."), _("It ended by itself."))),
+    "signalled": Entry((_("Signal {signal} ended it."), _("A signal ended it."))),
+    "stopped": Entry((_("It was stopped from here."),)),
+    "stopped_by_user": Entry((_("It was stopped from here."),)),
+    "oom_killed": Entry((_("The kernel ended it: out of host memory."),)),
+    "host_restarted": Entry((_("The host restarted while it ran; how it ended is not known."),)),
+    "killed_without_record": Entry(
+        (_("It is gone and left no record: something ended it and its supervisor at once."),)
+    ),
+    "run_dir_gone": Entry((_("Its folder on the host is gone; how it ended is not known."),)),
+    "lost": Entry((_("How it ended is not known."),)),
+    "supervisor_died": Entry(
+        (_("Its supervisor is gone; the run goes on, and its end is read from its own record."),)
+    ),
+    "supervisor_stalled": Entry((_("Its supervisor does not answer; the run goes on."),)),
+    # launch steps
+    "sending_code": Entry((_("Sending the code."),)),
+    "queued": Entry((_("Waiting for free cards."),)),
+    "starting": Entry((_("Starting."),)),
+    "started": Entry((_("Started."),)),
+    "running": Entry((_("Running."),)),
+    "ready": Entry((_("Ready."),)),
+    "first_line": Entry((_("First line printed."),)),
+    "stopping": Entry((_("Stopping."),)),
+}
