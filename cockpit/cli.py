@@ -33,7 +33,7 @@ HEADLESS_MODULES: dict[str, str] = {
     "ssh": "ssh",
     "serve": "serve",
     "export": "export",
-    "help": "help",
+    "help": "help_code",
 }
 """Command (or "command action") to the module of cockpit.headless with its `main(args) -> int`."""
 
@@ -73,10 +73,20 @@ def _dispatch(args: argparse.Namespace) -> int:
 
         return _call("cockpit.app", "run_tui", Home.from_environ())
     if args.command == "demo":
-        return _call("cockpit.demo.main", "run", args)
+        return _demo(args.hosts)
     action = getattr(args, "action", None)
     module = HEADLESS_MODULES.get(f"{args.command} {action}", HEADLESS_MODULES[args.command])
     return _call(f"cockpit.headless.{module}", "main", args)
+
+
+def _demo(count: int | None) -> int:
+    """The screen on the embedded fleet, which is gone when the screen is."""
+    from cockpit.app import run_tui
+    from cockpit.demo.director import direct
+    from cockpit.demo.main import embedded_fleet
+
+    with embedded_fleet(count or 3) as fleet:
+        return run_tui(fleet.home, direct)
 
 
 def _call(module: str, function: str, argument: object) -> int:

@@ -45,6 +45,10 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
             ),
         ),
     ),
+    "scan_no_file": Entry((_("Name a log, or `-` for what comes in by a pipe."),)),
+    "code_unknown": Entry(
+        (_("There is no code {given}. {suggestion}?"), _("There is no code {given}."))
+    ),
     "scan_memory_later": Entry(
         (_("`cockpit scan --memory` is not part of this version yet."),), (_("Nothing was read."),)
     ),

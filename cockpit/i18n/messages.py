@@ -22,7 +22,7 @@ from cockpit.i18n.run_entries import RUN_ENTRIES
 from cockpit.i18n.sentences import Entry, Facts, fill_all, first_filled, join
 
 __all__ = [
-    "IncidentText", "Message", "RemedyText", "codes", "describe_incident", "explain", "knows",
+    "IncidentText", "Message", "RemedyText", "codes", "describe_incident", "entry_of", "explain", "knows",
 ]  # fmt: skip
 
 _ENTRIES: Final[dict[str, Entry]] = {
@@ -54,6 +54,10 @@ class Message:
 def codes() -> tuple[str, ...]:
     """Every code that has sentences, cases of a `why` left out."""
     return tuple(sorted(code for code in _ENTRIES if ":" not in code))
+
+
+def entry_of(code: str) -> Entry | None:
+    return _ENTRIES.get(code)
 
 
 def knows(code: str) -> bool:

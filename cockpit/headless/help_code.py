@@ -1,0 +1,70 @@
+"""`cockpit help CODE`: what a code means, whatever part of cockpit says it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from typing import Final
+
+from cockpit.domain.incidents import SEVERITIES
+from cockpit.domain.signatures import BY_ID
+from cockpit.domain.signatures.model import Signature
+from cockpit.errors import UsageError
+from cockpit.i18n import _
+from cockpit.i18n.cause_texts import CAUSES
+from cockpit.i18n.help_texts import explain_plainly
+from cockpit.i18n.incident_texts import TITLES
+from cockpit.i18n.messages import codes
+from cockpit.i18n.remedy_texts import REMEDIES
+
+_SUGGESTIONS: Final = 3
+
+
+def main(args: argparse.Namespace) -> int:
+    print("\n".join(lines(args.code)))
+    return 0
+
+
+def lines(code: str) -> list[str]:
+    """The explanation of one code. Raises UsageError with what was probably meant."""
+    if code in BY_ID:
+        return _signature_lines(BY_ID[code])
+    if code in TITLES:
+        return _family_lines(code)
+    if code in codes() or code in CAUSES:
+        return [code, *explain_plainly(code)]
+    known = (*codes(), *TITLES, *BY_ID, *CAUSES)
+    near = difflib.get_close_matches(code, known, _SUGGESTIONS)
+    raise UsageError("code_unknown", given=code, suggestion=", ".join(near) or None)
+
+
+def _signature_lines(signature: Signature) -> list[str]:
+    told = [
+        f"{signature.id}  {signature.severity} {signature.family}: {_(TITLES[signature.family])}"
+    ]
+    told += _cause_lines(signature.cause)
+    told += [
+        _("For example:"),
+        f"  {signature.examples[0]}",
+        _("Read in: {source}").format(source=signature.source),
+    ]
+    return [*told, *_remedy_lines(signature.remedies)]
+
+
+def _cause_lines(cause: str) -> list[str]:
+    return explain_plainly(cause) if cause in CAUSES else []
+
+
+def _remedy_lines(remedies: tuple[str, ...]) -> list[str]:
+    texts = (_(REMEDIES[code][-1]) for code in remedies if code in REMEDIES)
+    return [f"  {number}. {text}" for number, text in enumerate(texts, 1)]
+
+
+def _family_lines(family: str) -> list[str]:
+    rows = [row for row in BY_ID.values() if row.family == family and row.role != "metric"]
+    rows.sort(key=lambda row: SEVERITIES.index(row.severity))
+    told = [f"{family}: {_(TITLES[family])}"]
+    return [
+        *told,
+        *(f"  {row.id:<20} {row.severity:<8} {_(CAUSES.get(row.cause, ''))}" for row in rows),
+    ]
