@@ -116,9 +116,9 @@ class MergedGpu:
 
     def merge(self, item: Mapping[str, object], mono_s: float) -> None:
         """Take what a line says of this card; a card with an error keeps its identity alone."""
-        values = self._values
         if item.get("error") is not None:
             self._forget_readings()
+        values = self._values
         _fill(values, GPU_CHECKS, item)
         for name in ("uuid", "name"):
             if name in item and values[_GPU_PLACE[name]] is None:
