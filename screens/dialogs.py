@@ -81,7 +81,7 @@ class ConfirmDialog(Dialog[bool]):
     def compose_body(self) -> ComposeResult:
         self.set_class(self._danger, "-danger")
         with VerticalScroll(id="dialog-text", can_focus=False):
-            yield Static(self._body, markup=False)
+            yield Static(self._body, markup=False, id="dialog-body")
             for line in self._follows:
                 yield Static(Content(f"- {line}"), markup=False, classes="follows")
         with Horizontal(id="dialog-buttons"):

@@ -16,7 +16,7 @@ from textual.widgets import Button
 
 from cockpit.domain.models import HostName
 from cockpit.domain.runs import RunView
-from cockpit.domain.text import safe_line
+from cockpit.domain.text import cell_len, safe_line
 from cockpit.engine.api import LaunchPlan, ProfileEntry
 from cockpit.engine.events import Event, LaunchStep
 from cockpit.errors import CockpitError
@@ -125,6 +125,8 @@ class LaunchScreen(CockpitScreen):
         rows.show([ProfileRow(entry) for entry in entries])
         own = sum(entry.origin != "shipped" for entry in entries)
         words = _("profiles   {own} yours, {shipped} ready ones")
+        if rows.inner_width < 34:
+            words = _("{own} yours, {shipped} ready")
         rows.name_it(words.format(own=own, shipped=len(entries) - own))
 
     @on(RowList.Moved, "#profiles")
@@ -163,15 +165,19 @@ class LaunchScreen(CockpitScreen):
         pane.show(self._paras(entry))
         pane.name_it("" if entry is None else safe_line(entry.name), self._foot())
         chosen = set() if plan is None else {(card.host, card.index) for card in plan.cards}
+        places = [] if plan is None else [f"{one.host}:{one.index}" for one in plan.candidates]
+        cells = min(28, max(map(len, places), default=8))
         rows = [] if plan is None else [
-            CardRow(card, (card.host, card.index) in chosen, *self._price(card.host))
+            CardRow(card, (card.host, card.index) in chosen, cells, *self._price(card.host))
             for card in plan.candidates
         ]  # fmt: skip
         cards.show(rows, empty=self._busy or _("this profile reserves no card"))
         cards.styles.height = max(3, min(len(rows) + 2, max(3, self.size.height // 3)))
         go = self.query_one("#go", Button)
         go.disabled = plan is None or plan.blocked
-        go.label = Content(self._go_words())
+        words = self._go_words()
+        go.label = Content(words)
+        go.styles.width = cell_len(words) + 4
 
     def _price(self, host: HostName) -> tuple[float | None, str | None]:
         spec = self.engine.hosts.get(host)

@@ -119,9 +119,10 @@ class RunScreen(CockpitScreen):
         loss = view.progress.loss
         if loss is not None and (not self._losses or self._losses[-1] != loss):
             self._losses.append(loss)
+        chart = self.query_one(MemoryChart)
         state = (
             view, int(self.engine.wall_s()), self.engine.incidents.version,
-            None if host is None else host.version, self.size, self.query_one(MemoryChart).span_s,
+            None if host is None else host.version, chart.size, chart.span_s,
         )  # fmt: skip
         if state == self._drawn:
             return

@@ -52,12 +52,12 @@ class RunsScreen(CockpitScreen):
     CSS_PATH = "lists.tcss"
     HINTS = ("list.open", "run.launch", "run.stop", "runs.filter", "runs.sort")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", _("Filter"), id="runs.filter", tooltip=_("Words narrow; -word leaves out")),
-        Binding("s", "sort", _("Sort"), id="runs.sort"),
-        Binding("x", "stop", _("Stop"), id="run.stop", tooltip=_("Asks first, and says what follows")),
-        Binding("R", "relaunch", _("Relaunch"), id="run.relaunch", tooltip=_("The same profile on the Launch screen")),
-        Binding("y", "copy", _("Copy id"), show=False, id="run.copy"),
-        Binding("l", "app.mode('launch')", _("Launch"), show=False, id="run.launch"),
+        Binding("slash", "filter", _("filter"), id="runs.filter", tooltip=_("Words narrow; -word leaves out")),
+        Binding("s", "sort", _("sort"), id="runs.sort"),
+        Binding("x", "stop", _("stop"), id="run.stop", tooltip=_("Asks first, and says what follows")),
+        Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("The same profile on the Launch screen")),
+        Binding("y", "copy", _("copy id"), show=False, id="run.copy"),
+        Binding("l", "app.mode('launch')", _("launch"), show=False, id="run.launch"),
     ]  # fmt: skip
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
+from cockpit.domain.text import cut_end
 from cockpit.i18n import _
 from cockpit.widgets.drawing import Line, width_of
 from cockpit.widgets.log_bar import thumb_rows
@@ -150,8 +151,8 @@ class FramedPane(Widget, can_focus=True):
 
 def frame_top(look: Look, width: int, title: str, border: Style) -> Strip:
     line = Line(look.text).add(look.glyphs.top_left, border)
-    if title and width_of(title) + 4 <= width:
-        line.add(f" {title} ", look.muted)
+    if title and width >= 8:
+        line.add(f" {cut_end(title, width - 4, look.glyphs.cut)} ", look.muted)
     line.fill_to(width - 1, look.glyphs.horizontal, border)
     return line.add(look.glyphs.top_right, border).strip(width)
 

@@ -30,19 +30,28 @@ class ProfileRow:
             line.add(look.glyphs.warning + " ", look.warn)
         else:
             line.add(("  " if entry.origin == "shipped" else look.glyphs.mark + " "), look.ok)
-        kind = safe_line(entry.kind, 12)
-        room = max(8, width - 2 - len(kind) - 2)
-        line.add(cut_middle(safe_line(entry.name), room, look.glyphs.cut), look.strong)
-        line.pad_to(width - width_of(kind))
-        return line.add(kind, look.muted)
+        name, kind = safe_line(entry.name), safe_line(entry.kind, 12)
+        if name == kind or (width < 48 and width_of(name) + width_of(kind) + 4 > width):
+            kind = ""
+        room = max(8, width - 2 - (width_of(kind) + 2 if kind else 0))
+        if width >= 48:
+            room = min(room, 22)
+        at = line.cells + room + 2
+        line.add(cut_middle(name, room, look.glyphs.cut), look.strong)
+        if width >= 48:
+            line.pad_to(at).add(kind.ljust(12), look.muted)
+            words = problems_text(entry) if entry.problems else safe_line(entry.description)
+            return line.add(cut_end(words, max(0, width - line.cells), look.glyphs.cut), look.muted)
+        return line.pad_to(width - width_of(kind)).add(kind, look.muted)
 
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """A card of a host that was considered."""
+    """A card of a host that was considered, and who holds it."""
 
     card: CardChoice
     chosen: bool
+    place_cells: int = 12
     price_per_h: float | None = None
     currency: str | None = None
 
@@ -50,34 +59,28 @@ class CardRow:
     def key(self) -> str:
         return f"{self.card.host}:{self.card.index}"
 
+    @property
+    def place(self) -> str:
+        return safe_line(f"{self.card.host}:{self.card.index}")
+
     def draw(self, look: Look, width: int) -> Line:
         card = self.card
         line = Line(look.text).add("[", look.muted)
         line.add(look.glyphs.done if self.chosen else " ", look.ok).add("] ", look.muted)
-        where_cells = max(10, min(26, width // 3))
-        place = f"{safe_line(card.host)}:{card.index}"
-        line.add(cut_middle(place, where_cells), look.strong if self.chosen else look.text)
-        line.pad_to(4 + where_cells + 1)
-        free = mib_pair_text(card.free_mib, card.total_mib) + " " + _("free")
-        price = price_text(self.price_per_h, self.currency)
-        name = short_card(card.name)
-        used = (
-            _("free")
-            if card.holder is None
-            else _("used by {who}").format(who=safe_line(card.holder, 40))
-        )
-        columns = [(free.rjust(16), look.text if card.free_mib is not None else look.muted)]
-        if width >= 84:
-            columns.append((cut_middle(name, 14).ljust(14), look.muted))
-        for text, style in columns:
-            line.add(" ").add(text, style).add(" ")
-        room = width - line.cells - (len(price) + 2 if width >= 64 else 0)
-        line.add(" ").add(
-            cut_end(used, max(4, room - 1)), look.ok if card.holder is None else look.warn
-        )
-        if width >= 64:
-            line.pad_to(width - len(price)).add(price, look.muted)
-        return line
+        place = cut_middle(self.place, self.place_cells, look.glyphs.cut)
+        line.add(place, look.strong if self.chosen else look.text).pad_to(6 + self.place_cells)
+        free = mib_pair_text(card.free_mib, card.total_mib)
+        line.add(free.rjust(12), look.text).add(" " + _("free") + "   ", look.muted)
+        price = price_text(self.price_per_h, self.currency) if width >= 56 else ""
+        if width >= 76:
+            at = line.cells + 16
+            line.add(cut_middle(short_card(card.name), 14), look.muted).pad_to(at)
+        room = width - line.cells - (width_of(price) + 2 if price else 0)
+        used, style = _("nobody on it"), look.ok
+        if card.holder is not None:
+            used, style = safe_line(card.holder, 60), look.warn
+        line.add(cut_end(used, max(0, room), look.glyphs.cut), style)
+        return line.pad_to(width - width_of(price)).add(price, look.muted)
 
 
 def problems_text(entry: ProfileEntry) -> str:

@@ -13,26 +13,26 @@ def _key(keys: str, action: str, words: str, name: str, tip: str = "") -> Bindin
 
 
 LOG_BINDINGS: list[Binding] = [
-    _key("up,k", "cursor(-1)", _("Up"), "up"),
-    _key("down,j", "cursor(1)", _("Down"), "down"),
-    _key("pageup,ctrl+u", "page(-1)", _("Page up"), "page_up"),
-    _key("pagedown,ctrl+d", "page(1)", _("Page down"), "page_down"),
-    _key("home,g", "start", _("Start"), "start"),
-    _key("end,G", "follow", _("Follow"), "follow", _("Go to the end and stay there")),
-    _key("left", "sideways(-1)", _("Left"), "left"),
-    _key("right", "sideways(1)", _("Right"), "right"),
+    _key("up,k", "cursor(-1)", _("up"), "up"),
+    _key("down,j", "cursor(1)", _("down"), "down"),
+    _key("pageup,ctrl+u", "page(-1)", _("page up"), "page_up"),
+    _key("pagedown,ctrl+d", "page(1)", _("page down"), "page_down"),
+    _key("g,home", "start", _("start"), "start"),
+    _key("G,end", "follow", _("follow"), "follow", _("go to the end and stay there")),
+    _key("left", "sideways(-1)", _("left"), "left"),
+    _key("right", "sideways(1)", _("right"), "right"),
     _key(
         "slash",
         "ask('search')",
-        _("Search"),
+        _("search"),
         "search",
         _("Plain text; a leading ~ makes it a regular expression"),
     ),
     _key(
-        "n", "next(1)", _("Next"), "next", _("Next hit, or next incident when nothing is searched")
+        "n", "next(1)", _("next"), "next", _("Next hit, or next incident when nothing is searched")
     ),
-    _key("N", "next(-1)", _("Previous"), "previous", _("Previous hit or incident")),
-    _key("W", "wrap", _("Wrap"), "wrap", _("Long lines in several rows")),
+    _key("N", "next(-1)", _("previous"), "previous", _("previous hit or incident")),
+    _key("W", "wrap", _("wrap"), "wrap", _("long lines in several rows")),
     _key(
         "t",
         "stamps",
@@ -40,18 +40,18 @@ LOG_BINDINGS: list[Binding] = [
         "stamps",
         _("Time of arrival: clock, since start, since the line before"),
     ),
-    _key("V", "floor", _("Level"), "level", _("All lines, warnings and errors, errors")),
-    _key("ampersand", "ask('filter')", _("Only"), "only", _("Only matching lines, whole messages")),
-    _key("less_than_sign", "context(-1)", _("Less context"), "less"),
-    _key("greater_than_sign", "context(1)", _("More context"), "more"),
-    _key("at", "ask('time')", _("Go to time"), "time", "12:04   -10m   +41:12   step 812"),
-    _key("space", "mark", _("Mark"), "mark", _("Mark this line, or take the mark off")),
-    _key("apostrophe", "next_mark(1)", _("Next mark"), "next_mark"),
-    _key("quotation_mark", "next_mark(-1)", _("Previous mark"), "previous_mark"),
+    _key("V", "floor", _("level"), "level", _("All lines, warnings and errors, errors")),
+    _key("ampersand", "ask('filter')", _("only"), "only", _("Only matching lines, whole messages")),
+    _key("less_than_sign", "context(-1)", _("less context"), "less"),
+    _key("greater_than_sign", "context(1)", _("more context"), "more"),
+    _key("at", "ask('time')", _("go to time"), "time", "12:04   -10m   +41:12   step 812"),
+    _key("space", "mark", _("mark"), "mark", _("Mark this line, or take the mark off")),
+    _key("apostrophe", "next_mark(1)", _("next mark"), "next_mark"),
+    _key("quotation_mark", "next_mark(-1)", _("previous mark"), "previous_mark"),
     _key(
-        "y,c", "copy", _("Copy"), "copy", _("The selection, else the marked lines, else this line")
+        "y,c", "copy", _("copy"), "copy", _("The selection, else the marked lines, else this line")
     ),
-    _key("w", "save", _("Save"), "save", _("Write the whole log to a file")),
-    _key("enter", "open_line", _("Incident"), "open", _("The incident that this line opened")),
-    _key("escape", "undo", _("Undo"), "undo", _("Take back the search, then the filter")),
+    _key("w", "save", _("save"), "save", _("write the whole log to a file")),
+    _key("enter", "open_line", _("incident"), "open", _("the incident that this line opened")),
+    _key("escape", "undo", _("undo"), "undo", _("Take back the search, then the filter")),
 ]

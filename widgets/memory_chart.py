@@ -16,6 +16,7 @@ from cockpit.widgets.drawing import Line
 from cockpit.widgets.framed import frame_bottom, frame_top
 from cockpit.widgets.glyphs import Glyphs
 from cockpit.widgets.look import Look, look_of
+from cockpit.widgets.run_words import cards_text
 
 SPANS_S = (60, 300, 900)
 _AXIS = 6
@@ -110,7 +111,7 @@ class MemoryChart(Widget):
     def _title_words(self) -> str:
         if not self._bands:
             return _("memory of this run")
-        cards = ",".join(str(band.index) for band in self._bands)
+        cards = cards_text(tuple(band.index for band in self._bands))
         return _("memory of GPU {cards}").format(cards=cards)
 
     def _inner(self, look: Look, line: Line, y: int, rows: int) -> None:
@@ -118,11 +119,11 @@ class MemoryChart(Widget):
             line.add(" " + (self._note if y == 0 else ""), look.muted)
             return
         per_band = max(1, (rows - 1) // len(self._bands))
-        shown = (rows - 1) // per_band
+        shown = min((rows - 1) // per_band, len(self._bands))
         place, row = divmod(y, per_band)
-        if y == rows - 1:
+        if y == shown * per_band:
             self._axis(look, line)
-        elif place < min(shown, len(self._bands)):
+        elif place < shown:
             self._band_row(look, line, self._bands[place], row, per_band)
 
     def _band_row(self, look: Look, line: Line, band: Band, row: int, rows: int) -> None:

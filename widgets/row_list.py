@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -14,7 +15,8 @@ from textual.strip import Strip
 from cockpit.i18n import _
 from cockpit.widgets.drawing import Line
 from cockpit.widgets.framed import FramedPane
-from cockpit.widgets.look import Look
+from cockpit.widgets.look import Look, look_of
+from cockpit.widgets.words import wrapped
 
 
 class ListRow(Protocol):
@@ -30,7 +32,7 @@ class RowList(FramedPane):
     """The cursor stays on its entry, by key, when entries come, go or change their order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", _("Open"), id="list.open", tooltip=_("Go in")),
+        Binding("enter", "open", _("open"), id="list.open", tooltip=_("Go in")),
     ]
 
     class Moved(Message):
@@ -114,11 +116,10 @@ class RowList(FramedPane):
     def row_strip(self, row: int, look: Look, width: int) -> Strip:
         entry = self._rows[row]
         here = entry.key == self._cursor_key
-        over = look.cursor if here and self.has_focus else None
-        line = entry.draw(look, width)
-        if here and not self.has_focus:
-            over = look.strong.without_color if look.palette.ansi else None
-        return line.strip(width, over)
+        over = None
+        if here:
+            over = look.cursor if self.has_focus else quiet_cursor(look)
+        return entry.draw(look, width).strip(width, over)
 
     def render_line(self, y: int) -> Strip:
         if self._rows or not 0 < y < self.size.height - 1 or not self._empty:
@@ -126,9 +127,6 @@ class RowList(FramedPane):
         return self._empty_strip(y)
 
     def _empty_strip(self, y: int) -> Strip:
-        from cockpit.widgets.look import look_of
-        from cockpit.widgets.words import wrapped
-
         look = look_of(self)
         lines = wrapped(self._empty, self.inner_width)
         border = look.ok if self.has_focus else look.faint
@@ -206,3 +204,8 @@ class RowList(FramedPane):
     @property
     def head_strip_rows(self) -> int:
         return 1 if self._columns and self._rows else 0
+
+
+def quiet_cursor(look: Look) -> Style:
+    """Where the cursor was when the keys went elsewhere."""
+    return Style(underline=True) if look.palette.ansi else Style(bgcolor=look.palette.panel)

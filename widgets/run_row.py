@@ -21,7 +21,7 @@ from cockpit.widgets.run_words import (
     step_text,
 )
 
-_STATE, _SINCE, _STEP, _RUN = 11, 9, 13, 14
+_STATE, _SINCE, _STEP, _RUN = 11, 9, 14, 14
 _GAP = 2
 
 

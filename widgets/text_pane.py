@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rich.style import Style
+from textual.geometry import Size
 from textual.strip import Strip
 
 from cockpit.domain.text import cut_end
@@ -98,8 +99,14 @@ class TextPane(FramedPane):
         if from_top:
             self._top_row = 0
         if tuple(paras) != self._paras:
+            rows = len(self._laid)
             self._paras = tuple(paras)
-            self.refresh()
+            fits_itself = self.styles.height is not None and self.styles.height.is_auto
+            self.refresh(layout=fits_itself and rows != self.row_count)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """For a height of `auto`: all rows and the frame."""
+        return len(layout(self._paras, max(1, width - 4))) + 2
 
     @property
     def plain_text(self) -> str:
