@@ -53,6 +53,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+async def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    """Wait for something that another process does; fails when it does not happen."""
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + timeout_s
+    while not condition():
+        assert loop.time() < give_up_at, "it did not happen"
+        await asyncio.sleep(0.01)
+
+
 def need(program: str, package: str) -> str:
     """The program's path, or a skip that says how to get it."""
     found = shutil.which(program)
@@ -79,7 +88,7 @@ class Identity:
     ) -> Identity:
         file.parent.mkdir(parents=True, exist_ok=True)
         key = asyncssh.generate_private_key(kind)
-        key.write_private_key(str(file), passphrase=passphrase)
+        key.write_private_key(str(file), passphrase=passphrase, rounds=4, ignore_few_rounds=True)
         key.write_public_key(str(file) + ".pub")
         file.chmod(0o600)
         return cls(file)
@@ -132,6 +141,11 @@ class OpenSshServer(Server):
     process: subprocess.Popen[bytes] | None = None
 
     @property
+    def mark(self) -> str:
+        """In the environment of everything that the server starts."""
+        return f"COCKPIT_TEST_SSHD={self.folder}"
+
+    @property
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
 
@@ -154,9 +168,9 @@ class OpenSshServer(Server):
     def stop(self) -> None:
         if self.process is None or self.process.poll() is not None:
             return
-        descendants = _descendants(self.process.pid)
+        doomed = {*_descendants(self.process.pid), *_marked(self.mark)}
         self.process.kill()
-        for pid in descendants:
+        for pid in doomed:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait(timeout=10)
@@ -176,7 +190,7 @@ async def openssh(
     options: Sequence[str] = (),
     port: int = 0,
 ) -> AsyncIterator[OpenSshServer]:
-    """A running sshd, ended with everything that it started.
+    """A running sshd, ended with everything that it started, detached jobs included.
 
     `shell` and `rc` are the login shell and the home's files of `user` (default: whoever runs the tests);
     a user other than that one needs root. `accounts` adds more. `authorized` may log in to all of them.
@@ -236,9 +250,12 @@ def _write_config(
     (folder / "authorized_keys").chmod(0o644)
     for account in (main, *accounts):
         _make_home(account)
+    setenv = f"SetEnv {server.mark}"
     if shell is not None and os.geteuid() != 0:
         force = f'exec {shlex.quote(shell)} -c "$SSH_ORIGINAL_COMMAND"'
-        lines += [f"ForceCommand {force}", f"SetEnv HOME={main.home}"]
+        lines.append(f"ForceCommand {force}")
+        setenv += f" HOME={main.home}"
+    lines.append(setenv)
     lines += [
         f"Port {server.port}",
         f"ListenAddress {server.address}",
@@ -296,16 +313,12 @@ def _in_namespace(folder: Path, accounts: Sequence[Account], command: list[str])
 
 
 async def _until_listening(server: OpenSshServer) -> None:
-    loop = asyncio.get_running_loop()
-    give_up_at = loop.time() + START_TIMEOUT_S
-    while loop.time() < give_up_at:
+    def listens() -> bool:
         assert server.process is not None
-        if server.process.poll() is not None:
-            raise AssertionError(f"sshd did not start:\n{server.log}")
-        if (server.folder / "pid").exists() and "Server listening" in server.log:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"sshd does not listen:\n{server.log}")
+        assert server.process.poll() is None, f"sshd did not start:\n{server.log}"
+        return (server.folder / "pid").exists() and "Server listening" in server.log
+
+    await until(listens, START_TIMEOUT_S)
 
 
 def _children(pid: int) -> list[int]:
@@ -317,6 +330,16 @@ def _children(pid: int) -> list[int]:
 def _descendants(pid: int) -> list[int]:
     found = _children(pid)
     return [below for child in found for below in (child, *_descendants(child))]
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes that have `mark` in their environment: jobs that outlived their connection."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdecimal() and mark.encode() in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
 
 
 def _command(pid: int) -> str:

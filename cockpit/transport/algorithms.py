@@ -41,15 +41,18 @@ _KEYWORDS = {
 def host_key_order(
     trusted: Sequence[asyncssh.SSHKey], authorities: bool, endpoint: Endpoint
 ) -> list[str]:
-    """Known types first: a host with several keys shows the one that we know. Certificates only where one counts."""
+    """Known types first: a host with several keys shows the one that we know. Certificates only where one counts.
+
+    A key that a person has trusted stands before any certificate: one that ran out does not shut the host off.
+    """
     wanted = list(endpoint.algorithms.get("hostkeyalgorithms", HOST_KEYS))
     plain = [name for name in wanted if "-cert-" not in name and name in _supported_host_keys()]
     known = [name.decode() for key in trusted for name in key.sig_algorithms]
     first = [name for name in plain if name in known]
     first += [name for name in known if name in HOST_KEYS and name not in first]
-    order = first + [name for name in plain if name not in first]
-    certificates = [f"{name}-cert-v01@openssh.com" for name in order] if authorities else []
-    return certificates + order
+    rest = [name for name in plain if name not in first]
+    certificates = [f"{name}-cert-v01@openssh.com" for name in plain] if authorities else []
+    return first + certificates + rest
 
 
 def accepted(endpoint: Endpoint) -> dict[str, list[str]]:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from cockpit.transport.base import AskSecret, SecretRequest
 
+T = TypeVar("T")
 
-class _Question:
-    """A question on somebody's screen, and how many connections wait for its answer."""
+
+class _Shared:
+    """Something that is under way once for everyone, and how many wait for it."""
 
     __slots__ = ("task", "waiting")
 
-    def __init__(self, task: asyncio.Future[str | None]) -> None:
+    def __init__(self, task: asyncio.Future[Any]) -> None:
         self.task = task
         self.waiting = 0
 
 
 class Answers:
-    """Passwords that worked, and questions that are open now."""
+    """Passwords that worked, and what is being asked now."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str, str], str] = {}
-        self._open: dict[tuple[str, str, str], _Question] = {}
+        self._open: dict[tuple[str, ...], _Shared] = {}
 
     def kept(self, request: SecretRequest) -> str | None:
         return self._kept.get(_key(request))
@@ -36,18 +39,22 @@ class Answers:
 
     async def ask(self, ask: AskSecret, request: SecretRequest) -> str | None:
         """Ask, or wait for the same question that is being asked already."""
-        key = _key(request)
-        question = self._open.get(key)
-        if question is None:
-            question = self._open[key] = _Question(asyncio.ensure_future(ask(request)))
-            question.task.add_done_callback(lambda _: self._open.pop(key, None))
-        question.waiting += 1
+        return await self.once(_key(request), lambda: ask(request))
+
+    async def once(self, key: tuple[str, ...], start: Callable[[], Awaitable[T]]) -> T:
+        """The outcome of `start`, or of the one that is under way under this key; ended when nobody waits."""
+        shared = self._open.get(key)
+        if shared is None:
+            shared = self._open[key] = _Shared(asyncio.ensure_future(start()))
+            shared.task.add_done_callback(lambda _: self._open.pop(key, None))
+        shared.waiting += 1
         try:
-            return await asyncio.shield(question.task)
+            outcome: T = await asyncio.shield(shared.task)
+            return outcome
         finally:
-            question.waiting -= 1
-            if question.waiting == 0:
-                question.task.cancel()
+            shared.waiting -= 1
+            if shared.waiting == 0:
+                shared.task.cancel()
 
 
 class Patience:

@@ -17,7 +17,7 @@ from cockpit.transport.session import Preamble, framed
 
 WRITE_CHUNK = 128 * 1024
 FLUSH_S = 1.0
-CLOSE_S = 2.0
+CLOSE_S = 1.0
 STDERR_LIMIT = 64 << 20
 """Nobody reads stderr to the end: a command that floods it is ended."""
 
@@ -37,6 +37,12 @@ class _Duplex:
         self._loss: LinkLost | None = None
         self._on_gone: Callable[[], None] | None = None
         self._closing = False
+        self._confirmed = False
+
+    @property
+    def lingers(self) -> bool:
+        """Closed by us while the command goes on: it holds one of sshd's sessions until it ends."""
+        return self._closing and not self._confirmed
 
     def when_gone(self, call: Callable[[], None]) -> None:
         """Called once when the channel is over, whoever ended it."""
@@ -59,6 +65,7 @@ class _Duplex:
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._confirmed = True
         if exc is not None or self._link_is_gone():
             self._loss = link_lost(exc, self._host)
         self._inbox.end(self._loss)

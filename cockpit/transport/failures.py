@@ -4,7 +4,7 @@
                                 busy | jump_refused | proxy_command | bad_name | jump_loop; code bad_ssh_config
     AuthenticationFailed  why = no_key_accepted | no_keys | passphrase_needed | password_refused | declined |
                                 too_many_tries | method_not_offered
-    HostKeyUnknown, HostKeyChanged (why = another_key | revoked | mismatch)
+    HostKeyUnknown, HostKeyChanged (why = another_key | revoked | certificate | mismatch)
     LinkLost              why = keepalive | reset | closed | ended_by_host | max_sessions | timeout | not_connected
     ProtocolError         why = no_sentinel | noise_too_long | exec_refused | no_common_algorithm | broken
     ProxyWithoutExec
@@ -103,16 +103,22 @@ def _jump_answer(error: asyncssh.ChannelOpenError) -> str:
     return "refused"
 
 
-def key_refused(place: Place, record: LoginRecord, known: KnownKeys) -> TransportError:
+def key_refused(
+    error: Exception, place: Place, record: LoginRecord, known: KnownKeys
+) -> TransportError:
     """The host's key is not one that we know: the two cases that asyncssh does not tell apart."""
     key = record.offered_key
     if key is None:
-        return HostKeyChanged(why="revoked", fingerprint=None, known=None, **place.facts)
+        text = brief(error)
+        why = "revoked" if "revoked" in text else "certificate"
+        return HostKeyChanged(why=why, text=text, fingerprint=None, known=None, **place.facts)
     facts: dict[str, Fact] = {
         "fingerprint": key.get_fingerprint("sha256"),
         "key_type": key_type(key),
         **place.facts,
     }
+    if key in known.revoked:
+        return HostKeyChanged(why="revoked", known=None, **facts)
     if not known.trusted:
         return HostKeyUnknown(**facts)
     same = [old for old in known.trusted if old.algorithm == key.algorithm]
@@ -136,7 +142,7 @@ def login_failed(
 ) -> TransportError:
     """The server was reached and did not let us in."""
     if isinstance(error, asyncssh.HostKeyNotVerifiable):
-        return key_refused(place, record, known)
+        return key_refused(error, place, record, known)
     if isinstance(error, asyncssh.PermissionDenied):
         return denied(place, record, methods)
     if isinstance(error, asyncssh.KeyExchangeFailed):

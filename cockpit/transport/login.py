@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import asyncssh
 from asyncssh.agent import SSHAgentClient
@@ -17,6 +18,8 @@ from cockpit.transport.answers import Answers, Patience
 from cockpit.transport.base import AskSecret, SecretKind, SecretRequest
 from cockpit.transport.endpoints import Endpoint
 from cockpit.transport.keyring import KeyFile, KeyRing
+
+T = TypeVar("T")
 
 MAX_TRIES = 3
 MAX_PROMPTS = 10
@@ -70,6 +73,11 @@ class Questions:
         with self._patience:
             return await self._answers.ask(self._ask, request)
 
+    async def once(self, key: tuple[str, ...], start: Callable[[], Awaitable[T]]) -> T:
+        """What several logins need at the same time is asked by one of them; the others stand still with it."""
+        with self._patience:
+            return await self._answers.once(key, start)
+
 
 class LockedKeyPair(SSHKeyPair):
     """A key file that needs a passphrase: offered by its public half, opened when the host says it would do."""
@@ -77,7 +85,10 @@ class LockedKeyPair(SSHKeyPair):
     _key_type = "local"
 
     def __init__(
-        self, public: asyncssh.SSHKey, file: KeyFile, open_key: Callable[[KeyFile], object]
+        self,
+        public: asyncssh.SSHKey,
+        file: KeyFile,
+        open_key: Callable[[KeyFile], Awaitable[asyncssh.SSHKey | None]],
     ) -> None:
         super().__init__(
             public.algorithm,
@@ -93,7 +104,7 @@ class LockedKeyPair(SSHKeyPair):
 
     async def sign_async(self, data: bytes) -> bytes:
         """Raises ValueError when the key stays locked: asyncssh goes on to the next one."""
-        key = await self._open_key(self._file)  # type: ignore[misc]
+        key = await self._open_key(self._file)
         if key is None:
             raise ValueError("the key stays locked")
         return bytes(key.sign(data, self.sig_algorithm))
@@ -130,20 +141,24 @@ class Credentials:
 
     async def open_file(self, file: KeyFile) -> asyncssh.SSHKey | None:
         """The key, if it is open, or if a person opens it within three tries."""
+        key = self._ring.opened(file)
+        if key is None and self._questions.possible:
+            key = await self._questions.once(
+                ("unlock", str(file.path)), lambda: self._open_by_asking(file)
+            )
+            self._record.declined = key is None
+        self._record.passphrase_needed = str(file.path) if key is None else None
+        return key
+
+    async def _open_by_asking(self, file: KeyFile) -> asyncssh.SSHKey | None:
         request = self._questions.request("passphrase", str(file.path))
         for _ in range(MAX_TRIES):
-            opened = self._ring.opened(file)
-            if opened is not None:
-                return opened
             answer = await self._questions.ask(request)
             if answer is None:
-                self._record.declined = self._questions.possible
-                break
+                return None
             key = await self._ring.open(file, answer)
             if key is not None:
-                self._record.passphrase_needed = None
                 return key
-        self._record.passphrase_needed = str(file.path)
         return None
 
     async def _agent_pairs(
@@ -199,13 +214,13 @@ class Login(asyncssh.SSHClient):
         credentials: Credentials,
         questions: Questions,
         record: LoginRecord,
-        on_lost: Callable[[Exception | None], None],
     ) -> None:
         self._endpoint = endpoint
         self._credentials = credentials
         self._questions = questions
         self._record = record
-        self._on_lost = on_lost
+        self._on_lost: Callable[[Exception | None], None] | None = None
+        self._lost: tuple[Exception | None] | None = None
         self._challenges = 0
         self._password_request = questions.request("password", endpoint.text)
         self._password: str | None = None
@@ -242,7 +257,15 @@ class Login(asyncssh.SSHClient):
         self._asked = True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._on_lost(exc)
+        self._lost = (exc,)
+        if self._on_lost is not None:
+            self._on_lost(exc)
+
+    def watch(self, on_lost: Callable[[Exception | None], None]) -> None:
+        """Tell when this connection goes, from the moment on when it is up."""
+        self._on_lost = on_lost
+        if self._lost is not None:
+            on_lost(self._lost[0])
 
     def validate_host_public_key(
         self, host: str, addr: str, port: int, key: asyncssh.SSHKey

@@ -182,8 +182,10 @@ class _Attempt:
         agent = SSHAgentClient(endpoint.agent) if endpoint.agent else None
         try:
             pairs = await credentials.pairs(agent, AGENT_TIMEOUT_S)
-            login = Login(endpoint, credentials, questions, record, self._on_lost)
-            return await self._connect(login, record, patience, pairs)
+            login = Login(endpoint, credentials, questions, record)
+            opened = await self._connect(login, record, patience, pairs)
+            login.watch(self._on_lost)
+            return opened
         finally:
             if agent is not None:
                 agent.close()
@@ -195,7 +197,7 @@ class _Attempt:
         questions = Questions(self._opener._host, None, self._opener._shared.answers, patience)
         endpoint = self._place.endpoint
         credentials = Credentials(endpoint, self._opener._shared.ring, questions, record)
-        login = Login(endpoint, credentials, questions, record, self._on_lost)
+        login = Login(endpoint, credentials, questions, record)
         try:
             opened = await self._connect(login, record, patience, [])
         except TransportError:

@@ -68,6 +68,11 @@ class Link:
             listener.close()
         self.lost.set()
 
+    def give_up(self, loss: LinkLost) -> None:
+        """End a connection that is of no more use; `close` cleans up after it."""
+        self.loss = self.loss or loss
+        self.connection.abort()
+
     async def close(self) -> None:
         if self.loss is None:
             self.loss = LinkLost(why="closed", host=self._host)
@@ -103,6 +108,7 @@ class SshTransport:
         self._facts: LinkFacts | None = None
         self._connecting = asyncio.Lock()
         self._channels = asyncio.Semaphore(CHANNELS)
+        self._lingering: set[CommandChannel] = set()
         self._port_streams = asyncio.Semaphore(PORT_STREAMS)
 
     @property
@@ -155,7 +161,7 @@ class SshTransport:
         await self._channels.acquire()
         token = new_token()
         channel = CommandChannel(self.host, token)
-        channel.when_gone(self._channels.release)
+        channel.when_gone(lambda: self._give_back(channel))
         try:
             await _in_time(
                 self._start(self._live(), channel, script_line(script, token)),
@@ -246,13 +252,25 @@ class SshTransport:
         await channel.started()
 
     def _refused(self, link: Link, error: asyncssh.ChannelOpenError) -> TransportError:
-        """No session: the link went, sshd has no room for another, or this server runs no commands."""
+        """No session: the link went, sshd has no room for another, or this server runs no commands.
+
+        Where commands that we have left hold the sessions, only a new connection gets new ones.
+        """
         text = brief(error.reason)
         if link.lost.is_set() or link.connection.is_closed():
             return link.loss or LinkLost(why="closed", host=self.host, text=text)
         if error.code == asyncssh.OPEN_REQUEST_SESSION_FAILED:
             return ProtocolError(why="exec_refused", host=self.host, text=text)
-        return LinkLost(why="max_sessions", host=self.host, text=text)
+        lost = LinkLost(why="max_sessions", host=self.host, text=text)
+        if any(channel.lingers for channel in self._lingering):
+            link.give_up(lost)
+        return lost
+
+    def _give_back(self, channel: CommandChannel) -> None:
+        self._lingering = {old for old in self._lingering if old.lingers}
+        if channel.lingers:
+            self._lingering.add(channel)
+        self._channels.release()
 
     async def _reach(self, link: Link, stream: PortStream, host: str, port: int) -> None:
         try:
