@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cockpit.config.hosts import HostSpec
 from cockpit.domain.models import HostName, HostSample
-from cockpit.domain.wire import Decoded, Hello, ProbeFault
+from cockpit.domain.wire import Decoded, Hello, ProbeFault, SampleDecoder
 from cockpit.engine.events import Event, EventBus, LinkChanged
 from cockpit.engine.fleet import FleetStore, HostState
 from cockpit.engine.link import LinkParts
@@ -77,6 +77,17 @@ class FakeSampler:
         self.closed = True
         if self.close_hangs:
             await asyncio.Event().wait()
+
+
+class DecodingSampler(FakeSampler):
+    """Takes lines as a probe writes them."""
+
+    def __init__(self, host: HostName, cadence: Cadence) -> None:
+        super().__init__(cadence)
+        self._decoder = SampleDecoder(host)
+
+    def decode(self, line: bytes) -> Decoded:
+        return self._decoder.feed(line)
 
 
 class FakeTransport:
@@ -252,6 +263,13 @@ def fake_wiring(*hosts: FakeHost) -> Wiring:
         make_runs=lambda _parts: NoRuns(),
         jitter=lambda: 0.0,
     )
+
+
+class ProbeHost(FakeHost):
+    """A host whose samplers take lines as a probe writes them."""
+
+    def make_sampler(self, cadence: Cadence) -> FakeSampler:
+        return DecodingSampler(self.spec.name, cadence)
 
 
 async def settle(turns: int = 20) -> None:

@@ -25,7 +25,7 @@ from cockpit.errors import (
     ProxyWithoutExec,
 )
 from tests.builders.clock import FakeClock, run_virtual
-from tests.builders.links import FakeFleet, FakeHost, settle
+from tests.builders.links import FakeFleet, FakeHost, ProbeHost, settle
 from tests.builders.samples import degraded_sample, gpu, host_facts, host_sample
 
 Case = Callable[[FakeClock], Coroutine[Any, Any, None]]
@@ -343,6 +343,32 @@ async def test_garbage_is_counted_and_then_costs_the_link(clock: FakeClock) -> N
         await settle()
         assert (fleet.state().link, fleet.state().code) == ("unreachable", "protocol")
         assert fleet.state().why == {"why": "not_samples", "words": "more"}
+
+
+BOMBS = {
+    "deep nesting": b"[" * 200_000,
+    "deep objects": b'{"k":' * 50_000,
+    "a huge number": b'{"k":"sample","seq":' + b"9" * 100_000 + b"}",
+    "infinity": b'{"k":"sample","seq":1,"at":Infinity}',
+    "another type": b'{"k":"sample","seq":"x","at":[],"gpus":7,"host":[1]}',
+    "not utf-8": b"\xff\xfe" * 1000,
+    "no object": b'["sample"]',
+    "zeros": b"\0" * 65_536,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_a_bomb_costs_its_host_and_nothing_else(bomb: bytes) -> None:
+    async def case(clock: FakeClock) -> None:
+        fake, fine = ProbeHost(), FakeHost("fine")
+        async with FakeFleet(clock, fake, fine) as fleet:
+            fake.sampler.push(*[bomb + b"\n"] * FAULT_LIMIT)
+            await sampled(fine, 20)
+            assert (fleet.state().link, fleet.state().code) == ("unreachable", "protocol")
+            assert fleet.state().faults == FAULT_LIMIT
+            assert fleet.state("fine").link == "live"
+
+    run_virtual(case)
 
 
 @virtual

@@ -9,32 +9,14 @@ import os
 import sys
 from pathlib import Path
 
-from cockpit.domain.wire import Decoded, SampleDecoder
 from cockpit.engine.fleet import HISTORY_SAMPLES
-from cockpit.engine.sampler import Cadence
 from tests.builders.clock import FakeClock, run_virtual
-from tests.builders.links import FakeFleet, FakeHost, FakeSampler, settle
+from tests.builders.links import FakeFleet, ProbeHost, settle
 
 HOSTS = 10
 SAMPLES_PER_HOST = 10_000
 MEASURE_EVERY = 1_000
 WARM = 5
-
-
-class DecodingSampler(FakeSampler):
-    """Takes real lines."""
-
-    def __init__(self, host: FakeHost, cadence: Cadence) -> None:
-        super().__init__(cadence)
-        self._decoder = SampleDecoder(host.spec.name)
-
-    def decode(self, line: bytes) -> Decoded:
-        return self._decoder.feed(line)
-
-
-class SoakHost(FakeHost):
-    def make_sampler(self, cadence: Cadence) -> FakeSampler:
-        return DecodingSampler(self, cadence)
 
 
 HELLO = json.dumps({"k": "hello", "v": 1, "interval": 1.0, "facts": {"hostname": "h"}})
@@ -65,7 +47,7 @@ def line(seq: int) -> bytes:
 
 
 async def soak(clock: FakeClock) -> None:
-    hosts = [SoakHost(f"h{n}") for n in range(HOSTS)]
+    hosts = [ProbeHost(f"h{n}") for n in range(HOSTS)]
     measured: list[tuple[int, int, int]] = []
     async with FakeFleet(clock, *hosts) as fleet:
         for fake in hosts:
