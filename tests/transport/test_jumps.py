@@ -23,7 +23,7 @@ from cockpit.errors import (
 )
 from cockpit.transport.base import HostTransport
 from cockpit.transport.trust import Truster
-from tests.servers import Identity, Laptop, OpenSshServer, free_port, openssh
+from tests.servers import Identity, Laptop, OpenSshServer, free_port, openssh, until
 
 pytestmark = pytest.mark.sshd
 
@@ -164,14 +164,12 @@ async def test_a_host_that_is_down_behind_a_jump(
     with pytest.raises(HostUnreachable) as caught:
         await laptop.to(spec).connect()
     assert (caught.value.facts["why"], caught.value.facts.get("hop")) == ("refused", None)
-    assert await asyncio.wait_for(_gone(chain[:2]), 5)
+    await nobody_on(*chain[:2])
 
 
-async def _gone(servers: list[OpenSshServer]) -> bool:
-    """No connection is left open on the hops."""
-    while any(server.children() for server in servers):
-        await asyncio.sleep(0.02)  # noqa: ASYNC110 - another process's state
-    return True
+async def nobody_on(*servers: OpenSshServer) -> None:
+    """No connection is left open."""
+    await until(lambda: not any(server.children() for server in servers))
 
 
 async def test_a_jump_that_forwards_nothing(tmp_path: Path, laptop: Laptop) -> None:
@@ -204,7 +202,7 @@ async def test_closing_closes_every_hop(laptop: Laptop, chain: list[OpenSshServe
     transport = laptop.to(through(laptop, chain))
     await transport.connect()
     await transport.close()
-    assert await asyncio.wait_for(_gone(chain), 5)
+    await nobody_on(*chain)
 
 
 RELAY = """
@@ -233,7 +231,7 @@ async def test_the_persons_own_proxy_command_is_used(
     await transport.connect()
     assert (await transport.run(b"cat", stdin=b"through")).stdout == b"through"
     await transport.close()
-    assert await asyncio.wait_for(_gone([server]), 5)
+    await nobody_on(server)
 
 
 async def test_a_proxy_command_that_fails_says_its_words(laptop: Laptop) -> None:
