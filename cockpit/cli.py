@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import importlib.util
 import os
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from cockpit.cli_args import parse
-from cockpit.errors import CockpitError, ConfigError, ExitCode
+from cockpit.errors import CockpitError, ConfigError, ExitCode, StorageError
 
 HEADLESS_MODULES: dict[str, str] = {
     "run": "run",
@@ -37,32 +38,28 @@ HEADLESS_MODULES: dict[str, str] = {
 }
 """Command (or "command action") to the module of cockpit.headless with its `main(args) -> int`."""
 
+INTERRUPTED = 130
+"""128 + SIGINT."""
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as any program ends whose reader has gone."""
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     try:
-        code = _run(sys.argv[1:] if argv is None else list(argv))
+        code = _dispatch(parse(sys.argv[1:] if argv is None else list(argv)))
         sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_stdout()
-        return BROKEN_PIPE
-    return code
-
-
-def _run(argv: Sequence[str]) -> int:
-    try:
-        return _dispatch(parse(argv))
     except CockpitError as error:
         say(error)
         return int(error.exit_code)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
-        raise
+        _forget_stdout()
+        return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the process edge: our own mistakes end here
-        return _internal(error)
+        return _output_failed(error) if _is_full(error) else _internal(error)
+    return code
 
 
 def _dispatch(args: argparse.Namespace) -> int:
@@ -71,28 +68,18 @@ def _dispatch(args: argparse.Namespace) -> int:
     if args.command is None:
         from cockpit.config.paths import Home
 
-        return _call("cockpit.app", "run_tui", Home.from_environ())
+        return _call("cockpit", "cockpit.app", "run_tui", Home.from_environ())
     if args.command == "demo":
-        return _demo(args.hosts)
-    action = getattr(args, "action", None)
-    module = HEADLESS_MODULES.get(f"{args.command} {action}", HEADLESS_MODULES[args.command])
-    return _call(f"cockpit.headless.{module}", "main", args)
+        return _call("cockpit demo", "cockpit.demo.main", "run", args)
+    words = f"{args.command} {getattr(args, 'action', '')}".strip()
+    module = HEADLESS_MODULES.get(words, HEADLESS_MODULES[args.command])
+    return _call(f"cockpit {words}", f"cockpit.headless.{module}", "main", args)
 
 
-def _demo(count: int | None) -> int:
-    """The screen on the embedded fleet, which is gone when the screen is."""
-    from cockpit.app import run_tui
-    from cockpit.demo.director import direct
-    from cockpit.demo.main import embedded_fleet
-
-    with embedded_fleet(count or 3) as fleet:
-        return run_tui(fleet.home, direct)
-
-
-def _call(module: str, function: str, argument: object) -> int:
+def _call(command: str, module: str, function: str, argument: object) -> int:
     """Import one front end and enter it; a command that this version lacks says so."""
     if importlib.util.find_spec(module) is None:
-        raise CommandNotBuilt(command=module.rpartition(".")[2])
+        raise CommandNotBuilt(command=command)
     entry = cast(
         "Callable[[object], int | None]", getattr(importlib.import_module(module), function)
     )
@@ -118,6 +105,18 @@ def say(error: CockpitError) -> None:
         for problem in problems
     ]
     print("\n".join(lines), file=sys.stderr)
+
+
+def _is_full(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
+def _output_failed(error: Exception) -> int:
+    """What we print goes to a file, and its disk takes no more."""
+    _forget_stdout()
+    where = getattr(error, "filename", None) or "stdout"
+    say(StorageError(path=str(where), why=getattr(error, "strerror", None)))
+    return int(ExitCode.IO)
 
 
 def _internal(error: Exception) -> int:

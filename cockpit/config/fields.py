@@ -52,7 +52,7 @@ def _length(value: object) -> int | str:
             raise BadValue(
                 "wrong_type", given=shown(value), expected='a length such as 8192 or "32k"'
             )
-        return value
+        return int(value) if value.isdecimal() else value
     return values.whole(-1, 1 << 40)(value)
 
 

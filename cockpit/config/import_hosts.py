@@ -15,7 +15,7 @@ from cockpit.errors import UsageError
 
 MAX_FILES = 64
 MAX_BYTES = 1 << 20
-_HOST_LINE = re.compile(r"\s*Host[\s=]", re.IGNORECASE | re.MULTILINE)
+_HOST_LINE = re.compile(r"^[ \t]*Host[ \t=]", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,16 @@ def _typed(model: type[BaseModel], path: tuple[str, ...], text: str) -> object:
 
 
 def _readings(text: str) -> Iterator[object]:
+    """As a list if it looks like one, as it stands, as TOML has it, as the items of a list."""
+    value = _toml(text)
+    if isinstance(value, list):
+        yield value
     yield text
-    for source in (text, f"[{text}]"):
-        value = _toml(source)
-        if value is not _NOTHING:
-            yield value
+    if value is not _NOTHING:
+        yield value
+    items = _toml(f"[{text}]")
+    if items is not _NOTHING:
+        yield items
     yield [part.strip() for part in text.split(",")]
 
 

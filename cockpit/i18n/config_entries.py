@@ -12,7 +12,7 @@ NOTHING_RECORDED: Final = _("Nothing was recorded.")
 ENTRIES: Final[dict[str, Entry]] = {
     "command_line": Entry((_("{problem}"),), (), (_("{usage}"),)),
     "not_built": Entry(
-        (_("`cockpit {command}` is not part of this version yet."),),
+        (_("`{command}` is not part of this version yet."),),
         (_("Nothing was done."),),
         (_("`cockpit --help` lists what is."),),
     ),
