@@ -102,15 +102,17 @@ class Group:
 
     def join(self, sighting: Sighting) -> None:
         """Take a copy in; the one that explains more leads."""
+        before = self.severity
         self.copies += 1
         if sighting.hit.rank is not None:
             self.ranks.add(sighting.hit.rank)
         level = LEVELS[sighting.hit.role]
         if level > self.level or (level == self.level and _says_more(sighting.hit, self.lead.hit)):
-            self.lead, self.told = sighting, False
+            self.lead = sighting
             self.cause, self.remedies = sighting.hit.cause, sighting.hit.remedies
             self.facts = {**self.facts, **sighting.hit.facts}
-        self.changed = self.changed or self.severity == "fatal"
+            self.changed = True
+        self.changed = self.changed or self.severity != before
 
 
 def start_group(sighting: Sighting) -> Group:
@@ -139,7 +141,12 @@ def same_thing(group: Group, hit: Hit) -> bool:
     if hit.family != "hardware":
         return True
     ours, theirs = group.facts.get("bus_id"), hit.facts.get("bus_id")
-    return ours is None or theirs is None or str(ours)[-7:].lower() == str(theirs)[-7:].lower()
+    return ours is None or theirs is None or _bus(ours) == _bus(theirs)
+
+
+def _bus(bus_id: FactValue) -> str:
+    """65:00 of 0000:65:00, 00000000:65:00.0 and the like."""
+    return str(bus_id).partition(".")[0][-5:].lower()
 
 
 def explains(group: Group, hit: Hit) -> bool:

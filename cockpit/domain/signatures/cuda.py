@@ -81,7 +81,7 @@ CUDA: Final = (
         severity="warning",
         literals=("is not compatible with the current PyTorch installation.",),
         pattern=(
-            r"(?P<gpu_index>.+?) with CUDA capability sm_(?P<_sm>\d+) is not compatible with the"
+            r"(?P<_gpu>\S.{0,60}?) with CUDA capability sm_(?P<_sm>\d+) is not compatible with the"
             r" current PyTorch installation"
         ),
         cause="no_kernel_image",

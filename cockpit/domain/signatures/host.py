@@ -54,7 +54,7 @@ HOST: Final = (
         role="metric",
         literals=("invoked oom-killer:",),
         pattern=(
-            r"(?P<_comm>\S.*?) invoked oom-killer: gfp_mask=(?P<_gfp>\S+?), (?:nodemask=\S+,"
+            r"(?P<_comm>\S.{0,40}?) invoked oom-killer: gfp_mask=(?P<_gfp>\S+?), (?:nodemask=\S+,"
             r" )?order=(?P<_order>\d+), (?:oom_score_adj|oomkilladj)=(?P<_adj>-?\d+)"
         ),
         cause="kernel_oom_kill",
