@@ -7,23 +7,17 @@ import importlib
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.widgets import Input, TextArea
+from textual.binding import BindingType
 
-from cockpit.screens.app_actions import AppActions, redraw_all
-from cockpit.screens.base import CockpitScreen
-from cockpit.screens.boot import BootScreen
-from cockpit.screens.keys import APP_BINDINGS, is_foreign_letter, normalised
+from cockpit.errors import CockpitError
+from cockpit.screens.app_actions import AppActions, commands
+from cockpit.screens.keys import APP_BINDINGS
 from cockpit.screens.navigation import MODES, open_first_start
-from cockpit.screens.notices import Notices
-from cockpit.screens.secrets import ask_secret
-from cockpit.screens.terminal import watch_terminal
-from cockpit.widgets.look import Look, choose_look
+from cockpit.widgets.look import choose_look
 from cockpit.widgets.options import UiOptions
 from cockpit.widgets.theme import PALETTES, textual_theme
 
@@ -31,8 +25,10 @@ if TYPE_CHECKING:
     from cockpit.config.paths import Home
     from cockpit.engine.api import EngineApi
     from cockpit.engine.events import Event
+    from cockpit.screens.notices import Notices
 
 OpenEngine = Callable[[], Awaitable["EngineApi"]]
+Direct = Callable[["EngineApi"], Awaitable[None]]
 CLOSE_S = 5.0
 
 
@@ -43,40 +39,34 @@ class CockpitApp(AppActions, App[str]):
     CSS_PATH = "screens/base.tcss"
     MODES = dict(MODES)
     BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
-    ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {commands}
     NOTIFICATION_TIMEOUT = 8.0
 
     def __init__(self, engine: EngineApi | OpenEngine, options: UiOptions | None = None) -> None:
         self.options = options or UiOptions()
         self.look = choose_look(self.options, os.environ)
         palette = self.look.palette
-        super().__init__(ansi_color=palette.ansi or None)
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for each in PALETTES.values():
             self.register_theme(textual_theme(each))
         self.theme = palette.name
         self._open_engine = engine if callable(engine) else None
         self._engine = None if callable(engine) else engine
-        self.notices = Notices(self)
+        self._notices: Notices | None = None
+        self.failure: CockpitError | None = None
+        """Why there is no engine: hosts.toml has mistakes, say. `run_tui` raises it."""
 
     @property
     def engine(self) -> EngineApi:
         assert self._engine is not None, "screens exist only once there is an engine"
         return self._engine
 
-    def get_key_display(self, binding: Binding) -> str:
-        if binding.key == "enter":
-            return self.look.glyphs.enter
-        return super().get_key_display(binding)
-
     def action_help_quit(self) -> None:
-        self.notices.interrupt()
-
-    def get_default_screen(self) -> Screen[Any]:
-        return BootScreen()
+        if self._notices is not None:
+            self._notices.interrupt()
 
     async def on_mount(self) -> None:
-        watch_terminal(self, self.exit)
-        self.theme_changed_signal.subscribe(self, lambda theme: self._dress(theme.name))
+        self.theme_changed_signal.subscribe(self, lambda theme: self.dress(theme.name))
         if self._engine is not None:
             await self._enter()
         self.call_after_refresh(self._begin)
@@ -85,17 +75,26 @@ class CockpitApp(AppActions, App[str]):
         self.run_worker(self._start(), name="engine", exit_on_error=True)
 
     async def _start(self) -> None:
-        if self._engine is None:
-            assert self._open_engine is not None
-            self._engine = await self._open_engine()
+        if self._open_engine is not None:
+            try:
+                self._engine = await self._open_engine()
+            except CockpitError as error:
+                self.failure = error
+                self.exit()
+                return
             await self._enter()
         self.engine.set_interval(self.options.interval_s)
         await self.engine.start()
 
     async def _enter(self) -> None:
+        from cockpit.screens.notices import Notices
+        from cockpit.screens.terminal import watch_terminal
+
+        watch_terminal(self, self.exit)
+        self._notices = Notices(self)
         self.engine.subscribe(self._hear)
         await self.switch_mode("fleet")
-        self.notices.apply_keymap(self.options.keys)
+        self._notices.apply_keymap(self.options.keys)
         if not self.engine.hosts:
             open_first_start(self, first=True)
 
@@ -104,22 +103,16 @@ class CockpitApp(AppActions, App[str]):
         self.call_next(self._heard, event)
 
     def _heard(self, event: Event) -> None:
-        self.notices.hear(event)
+        from cockpit.screens.base import CockpitScreen
+
+        if self._notices is not None:
+            self._notices.hear(event)
         if isinstance(self.screen, CockpitScreen):
             self.screen.engine_event(event)
 
-    def _dress(self, theme: str) -> None:
-        if theme in PALETTES and theme != self.look.palette.name:
-            self.look = Look(PALETTES[theme], self.look.glyphs)
-            redraw_all(self)
-
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            self.notices.any_key()
-            if not isinstance(self.focused, Input | TextArea):
-                event = normalised(event)
-                if is_foreign_letter(event):
-                    self.notices.input_method_is_on()
+        if isinstance(event, events.Key) and not event.is_forwarded and self._notices is not None:
+            event = self._notices.key(event)
         await super().on_event(event)
 
     async def on_unmount(self) -> None:
@@ -127,17 +120,26 @@ class CockpitApp(AppActions, App[str]):
             await asyncio.wait_for(self._engine.close(), CLOSE_S)
 
 
-def run_tui(home: Home) -> int:
-    """The TUI over the hosts of `home`; the engine is imported and opened after the first paint."""
+def run_tui(home: Home, direct: Direct | None = None) -> int:
+    """The TUI over the hosts of `home`; the engine is imported and opened after the first paint.
+
+    `direct` plays beside it once it is open: the demo's script.
+    """
     from cockpit.screens.session import read_options, run_demo
 
     async def open_home() -> EngineApi:
+        from cockpit.screens.secrets import ask_secret
+
         engine_module = await asyncio.to_thread(importlib.import_module, "cockpit.engine.engine")
         engine: EngineApi = await engine_module.open_engine(
             home, ask_secret=partial(ask_secret, app)
         )
+        if direct is not None:
+            app.run_worker(direct(engine), name="director", exit_on_error=False)
         return engine
 
     app = CockpitApp(open_home, read_options(home))
     answer = app.run()
+    if app.failure is not None:
+        raise app.failure
     return run_demo() if answer == "demo" else app.return_code or 0

@@ -1,22 +1,46 @@
-"""The actions of the app's own bindings: modes, back, leave, help, theme. They know no engine part."""
+"""The actions of the app's own bindings: modes, back, leave, help, theme. Imported before the first paint."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from textual.app import App
+from textual.binding import Binding
+from textual.command import Provider
+from textual.screen import Screen
 
-from cockpit.screens.base import CockpitScreen, services
+from cockpit.screens.boot import BootScreen
+from cockpit.widgets.look import Look
 from cockpit.widgets.theme import PALETTES
 
 
 class AppActions(App[str]):
     """Mixed into the app."""
 
+    look: Look
+
+    def get_key_display(self, binding: Binding) -> str:
+        if binding.key == "enter":
+            return self.look.glyphs.enter
+        return super().get_key_display(binding)
+
+    def get_default_screen(self) -> Screen[Any]:
+        return BootScreen()
+
+    def dress(self, theme: str) -> None:
+        """Every drawn line anew in other colours; other modes redraw when they come."""
+        if theme in PALETTES and theme != self.look.palette.name:
+            self.look = Look(PALETTES[theme], self.look.glyphs)
+            for screen in self.screen_stack:
+                for widget in screen.query("*"):
+                    widget.refresh()
+
     def action_mode(self, mode: str) -> None:
         self.switch_mode(mode)
 
     async def action_back(self) -> None:
+        from cockpit.screens.base import CockpitScreen
+
         if isinstance(self.screen, CockpitScreen) and self.screen.undo_layer():
             return
         if len(self.screen_stack) > 1:
@@ -35,14 +59,15 @@ class AppActions(App[str]):
 
     def action_next_theme(self) -> None:
         names = list(PALETTES)
-        self.theme = names[(names.index(services(self).look.palette.name) + 1) % len(names)]
+        self.theme = names[(names.index(self.look.palette.name) + 1) % len(names)]
 
     def action_probe_now(self) -> None:
+        from cockpit.screens.base import services
+
         services(self).engine.probe_now()
 
 
-def redraw_all(app: App[Any]) -> None:
-    """Every drawn line anew, in the colours of now; screens of other modes redraw when they come."""
-    for screen in app.screen_stack:
-        for widget in screen.query("*"):
-            widget.refresh()
+def commands() -> type[Provider]:
+    from cockpit.screens.palette import CockpitCommands
+
+    return CockpitCommands

@@ -67,6 +67,11 @@ class CockpitScreen(Screen[None]):
     HINTS: ClassVar[tuple[str, ...]] = ()
     """Ids of the bindings that the key bar shows, the most useful first."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._sums = Sums()
+        self._summed_s: int | None = None
+
     def compose(self) -> ComposeResult:
         yield HeaderLine()
         with Vertical(id="body"):
@@ -100,6 +105,7 @@ class CockpitScreen(Screen[None]):
         self.set_interval(PULL_S, self._pull_if_current)
 
     def on_screen_resume(self) -> None:
+        self._summed_s = None
         self.show_frame()
         self.pull()
         self.call_after_refresh(self.show_hints)
@@ -111,6 +117,7 @@ class CockpitScreen(Screen[None]):
 
     def engine_event(self, event: Event) -> None:
         """The app hands every event of the engine to the current screen."""
+        self._summed_s = None
         self.show_frame()
         self.hear(event)
 
@@ -118,7 +125,11 @@ class CockpitScreen(Screen[None]):
         """Bring header and strip up to date; both draw only when something differs."""
         incidents = self.engine.incidents.all()
         self.query_one(IncidentStrip).show(self.strip_incidents(incidents))
-        self.query_one(HeaderLine).show(header_facts(self.engine, incidents, self.header_note()))
+        second = int(self.engine.wall_s())
+        if second != self._summed_s:
+            self._sums, self._summed_s = fleet_sums(self.engine), second
+        facts = header_facts(incidents, self._sums, second, self.header_note())
+        self.query_one(HeaderLine).show(facts)
 
     def strip_incidents(self, incidents: Sequence[Incident]) -> Sequence[Incident]:
         """Those that the strip may show here; a screen that shows some itself leaves them out."""
@@ -185,14 +196,14 @@ class CockpitScreen(Screen[None]):
             )
 
 
-def header_facts(engine: EngineApi, incidents: Sequence[Incident], note: str) -> HeaderFacts:
+def header_facts(incidents: Sequence[Incident], sums: Sums, wall_s: int, note: str) -> HeaderFacts:
     """The header's numbers out of the stores."""
     open_ones = [one for one in incidents if one.state in ("open", "applied")]
     return HeaderFacts(
-        sums=fleet_sums(engine),
+        sums=sums,
         fatal=sum(one.severity == "fatal" for one in open_ones),
         warnings=sum(one.severity == "warning" for one in open_ones),
-        wall_s=int(engine.wall_s()),
+        wall_s=wall_s,
         note=note,
     )
 

@@ -187,7 +187,8 @@ class FleetData:
         }
 
     def memory_cells(self) -> int:
-        return memory_cells(gpu for _state, gpu in self.all_cards())
+        totals = [gpu.mem_total_mib or 0 for _state, gpu in self.all_cards()]
+        return memory_cells(max(totals, default=None))
 
     def holder(self, host: HostName, card: int) -> Holder:
         return self._holders.get((host, card), NOBODY)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.screen import Screen
 
-from cockpit.domain.models import HostName, RunId
+if TYPE_CHECKING:
+    from cockpit.domain.models import HostName, RunId
 
 
 def _fleet() -> Screen[Any]:

@@ -6,11 +6,20 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from textual import events
 from textual.app import App
+from textual.widgets import Input, TextArea
 
 from cockpit.domain.text import safe_line
 from cockpit.engine.events import Event, IncidentChanged
 from cockpit.i18n import _
+from cockpit.screens.keys import (
+    APP_BINDINGS,
+    binding_ids,
+    checked_keymap,
+    is_foreign_letter,
+    normalised,
+)
 from cockpit.widgets.incident_strip import summary, where
 from cockpit.widgets.toasts import ToastOrder, ToastRules
 
@@ -47,13 +56,19 @@ class Notices:
             text, title=title, severity=order.severity, timeout=order.lasts_s, markup=False
         )
 
-    def any_key(self) -> None:
-        """A fatal toast stays until a key: this is one."""
+    def key(self, event: events.Key) -> events.Key:
+        """A fatal toast stays until a key: this is one. Outside of inputs it is what was meant."""
         if self._fatal_shown:
             self._fatal_shown = False
             self._app.clear_notifications()
+        if isinstance(self._app.focused, Input | TextArea):
+            return event
+        meant = normalised(event)
+        if is_foreign_letter(meant):
+            self._input_method_is_on()
+        return meant
 
-    def input_method_is_on(self) -> None:
+    def _input_method_is_on(self) -> None:
         if not self._told_input_method:
             self._told_input_method = True
             words = _("Your input method is on; keys need plain letters (Shift or Ctrl+Space).")
@@ -73,8 +88,6 @@ class Notices:
 
     def apply_keymap(self, keys: Mapping[str, str]) -> None:
         """Take the user's `[keys]`, and say in words what could not be taken."""
-        from cockpit.screens.keys import APP_BINDINGS, binding_ids, checked_keymap
-
         if not keys:
             return
         known = binding_ids(APP_BINDINGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cockpit.domain.cells import cut_end, cut_middle
@@ -18,7 +17,7 @@ from cockpit.widgets.gauges import bar, recent, spark
 from cockpit.widgets.host_words import temp_is_throttled
 from cockpit.widgets.look import Look, Tone
 
-SPARK_BIN_S = 3.0
+SPARK_BIN_S = 5.0
 _INDEX, _UTIL, _TEMP, _POWER = 3, 5, 7, 10
 _LEAST_BAR, _LEAST_SPARK, _LEAST_USER = 8, 8, 12
 
@@ -47,10 +46,9 @@ class Columns:
     user: int
 
 
-def memory_cells(gpus: Iterable[GpuSample]) -> int:
+def memory_cells(largest_mib: int | None) -> int:
     """Cells that "22.8/24.0G" needs on the largest card, so that the column never moves."""
-    widths = [len(mib_pair_text(gpu.mem_total_mib, gpu.mem_total_mib)) for gpu in gpus]
-    return max([10, *widths])
+    return max(10, len(mib_pair_text(largest_mib, largest_mib)))
 
 
 def choose_columns(width: int, host: int, memory: int) -> Columns:

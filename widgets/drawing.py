@@ -29,9 +29,24 @@ class Line:
         self.cells = 0
 
     def add(self, text: str, style: Style | None = None) -> Line:
-        if text:
-            self._segments.append(Segment(text, self._ground if style is None else style))
-            self.cells += width_of(text)
+        """Blanks take their neighbour's style where only the ground shows: each style costs 40 bytes."""
+        if not text:
+            return self
+        style = self._ground if style is None else style
+        self.cells += width_of(text)
+        if self._segments:
+            before = self._segments[-1]
+            if before.style is style:
+                self._segments[-1] = Segment(before.text + text, style)
+                return self
+            if before.style is not None and _same_ground(before.style, style):
+                if text.isspace():
+                    self._segments[-1] = Segment(before.text + text, before.style)
+                    return self
+                if before.text.isspace():
+                    self._segments[-1] = Segment(before.text + text, style)
+                    return self
+        self._segments.append(Segment(text, style))
         return self
 
     def add_all(self, pieces: Iterable[Piece]) -> Line:
@@ -53,11 +68,18 @@ class Line:
     def strip(self, width: int, over: Style | None = None) -> Strip:
         """The line, cut or filled to `width`; `over` is laid on all of it (a cursor)."""
         self.pad_to(width)
-        segments: Iterable[Segment] = Segment.simplify(self._segments)
+        segments: Iterable[Segment] = self._segments
         if over is not None:
             segments = Segment.apply_style(segments, post_style=over)
         strip = Strip(segments, self.cells)
         return strip.crop(0, width) if self.cells > width else strip
+
+
+def _same_ground(one: Style, other: Style) -> bool:
+    """Whether a blank looks the same in both."""
+    return one.bgcolor == other.bgcolor and not (
+        one.reverse or other.reverse or one.underline or other.underline
+    )
 
 
 def pieces_width(pieces: Iterable[Piece]) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cockpit.domain.incidents import IncidentState, Severity
-from cockpit.domain.models import LinkState
+if TYPE_CHECKING:
+    from cockpit.domain.incidents import IncidentState, Severity
+    from cockpit.domain.models import LinkState
 
 
 @dataclass(frozen=True, slots=True)

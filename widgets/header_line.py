@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.strip import Strip
 from textual.widget import Widget
 
-from cockpit.domain.occupancy import Sums, money_text
 from cockpit.i18n import _, ngettext
 from cockpit.widgets.drawing import Line, Piece, pieces_width
 from cockpit.widgets.look import Look, look_of
+
+if TYPE_CHECKING:
+    from cockpit.domain.occupancy import Sums
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderFacts:
     """All that the header shows; equal facts are not drawn again."""
 
-    sums: Sums = field(default_factory=Sums)
+    sums: Sums
     fatal: int = 0
     warnings: int = 0
     wall_s: int = 0
@@ -58,6 +61,8 @@ class HeaderLine(Widget):
         return line.pad_to(width - pieces_width(right)).add_all(right).strip(width)
 
     def _parts(self, look: Look, facts: HeaderFacts) -> list[list[Piece]]:
+        from cockpit.domain.occupancy import money_text
+
         sums, strong, quiet = facts.sums, look.bar_text, look.bar_muted
 
         def count(number: int, one: str, many: str) -> list[Piece]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-from cockpit.domain.incidents import Severity
 from cockpit.widgets.glyphs import UNICODE, Glyphs, choose_glyphs
 from cockpit.widgets.options import UiOptions
 from cockpit.widgets.theme import DEFAULT_PALETTE, Palette, choose_palette
 
 if TYPE_CHECKING:
     from textual.widget import Widget
+
+    from cockpit.domain.incidents import Severity
 
 
 @dataclass(frozen=True, slots=True)
