@@ -55,6 +55,12 @@ def test_a_command_loads_its_own_front_end_only(arguments: list[str], absent: se
     assert absent & modules_after(*arguments) == set()
 
 
+def test_a_list_with_hosts_in_it_loads_no_screen_and_no_pydantic() -> None:
+    assert main(["hosts", "add", "a", "ssh -p 3 root@a.example"]) == 0
+    loaded = modules_after("hosts", "list", "--json")
+    assert {"textual", "pydantic", "cockpit.widgets"} & loaded == set()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -11,11 +11,13 @@ import tomli
 
 from cockpit.config.paths import tilde
 from cockpit.config.toml_lines import KeyPath, TomlLines, scan
-from cockpit.config.values import BadValue, Reader, closest
+from cockpit.config.values import BadValue, Reader, closest, shown
+from cockpit.domain.text import cut_end, safe_line
 from cockpit.errors import ConfigError, Fact, Problem, StorageError
 
 MAX_BYTES = 1 << 20
 """Larger than any file that a person writes by hand."""
+_KEY_CELLS = 60
 _AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
 
 
@@ -54,7 +56,7 @@ class Document:
     ) -> dict[str, object]:
         """The values of a flat table; unknown keys and wrong values become problems."""
         if not isinstance(raw, dict):
-            self.report(path, "wrong_type", expected="a table", given=type(raw).__name__)
+            self.report(path, "wrong_type", expected="a table", given=shown(raw))
             return {}
         values: dict[str, object] = {}
         for key, value in raw.items():
@@ -84,7 +86,8 @@ def dotted(path: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            name = part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"'
+            plain = re.fullmatch(r"[A-Za-z0-9_-]+", part)
+            name = part if plain else f'"{cut_end(safe_line(part), _KEY_CELLS)}"'
             text += f".{name}" if text else name
     return text
 
@@ -98,7 +101,7 @@ def read_document(path: Path, error: type[ConfigError] = ConfigError) -> Documen
         raise
     except OSError as problem:
         raise StorageError(path=tilde(path), why=problem.strerror or str(problem)) from problem
-    return parse_document(content, tilde(path), error)
+    return parse_document(content, safe_line(tilde(path)), error)
 
 
 def parse_document(content: bytes, file: str, error: type[ConfigError] = ConfigError) -> Document:
@@ -135,5 +138,5 @@ def _syntax_problem(message: str, text: str, file: str) -> Problem:
     column: int | None = None
     if match is not None and match[1]:
         line, column = int(match[1]), int(match[2])
-    why = _AT.sub("", message).strip()
+    why = cut_end(safe_line(_AT.sub("", message).strip()), 2 * _KEY_CELLS)
     return Problem("toml_syntax", file=file, line=line, column=column, why=why)

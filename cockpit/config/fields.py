@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from cockpit.config import values
 from cockpit.config.values import BadValue, Reader, T, shown
+from cockpit.domain.text import safe_line
 
 
 class Table(BaseModel):
@@ -87,7 +88,7 @@ def _pattern(value: object) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise BadValue("bad_pattern", given=shown(pattern), why=str(error)) from error
+        raise BadValue("bad_pattern", given=shown(pattern), why=safe_line(str(error))) from error
     return pattern
 
 

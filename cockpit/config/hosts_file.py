@@ -16,6 +16,7 @@ from cockpit.config.pasted import PastedHost
 from cockpit.config.paths import Home
 from cockpit.config.values import closest
 from cockpit.domain.models import HostName
+from cockpit.domain.text import safe_line
 from cockpit.errors import UsageError
 
 _HEADER = '# Hosts of cockpit. `cockpit hosts add NAME "ssh ..."` writes here; so may you.\n\n'
@@ -52,7 +53,10 @@ def erase_host(home: Home, name: str) -> None:
         known = load_hosts(home)
         if HostName(name) not in known:
             raise UsageError(
-                "host_unknown", host=name, suggestion=closest(name, known), known=tuple(known)
+                "host_unknown",
+                host=safe_line(name),
+                suggestion=closest(name, known),
+                known=tuple(known),
             )
         through = tuple(
             other.name for other in known.values() if name in {str(hop.name) for hop in other.hops}

@@ -14,35 +14,18 @@ from cockpit.config.address import (
     parse_port,
     parse_user,
 )
+from cockpit.config.ssh_options import (
+    DROPPED_LETTERS,
+    DROPPED_OPTIONS,
+    FLAGS,
+    REFUSED_LETTERS,
+    REFUSED_OPTIONS,
+    WITH_VALUE,
+)
 from cockpit.config.ssh_words import refused, split_words
 from cockpit.errors import UsageError
 
 _PROGRAMS = frozenset({"ssh", "ssh.exe", "/usr/bin/ssh", "/bin/ssh", "/usr/local/bin/ssh"})
-_FLAGS = frozenset("1246aACfgGkKMnNqstTvVxXyY")
-_WITH_VALUE = frozenset("bBcDeEFIiJlLmoOpPQRSWw")
-
-_DROPPED_LETTERS: dict[str, str] = {
-    "A": "agent_forwarding", "X": "x11", "Y": "x11", "x": "x11", "R": "remote_forward",
-    "t": "terminal", "T": "terminal", "N": "no_command", "f": "no_command", "n": "no_command",
-    "D": "other_forward", "W": "other_forward", "w": "other_forward", "g": "bind_address",
-}  # fmt: skip
-_DROPPED_OPTIONS: dict[str, str] = {
-    "stricthostkeychecking": "host_key_check", "userknownhostsfile": "host_key_check",
-    "globalknownhostsfile": "host_key_check", "checkhostip": "host_key_check",
-    "updatehostkeys": "host_key_check", "verifyhostkeydns": "host_key_check",
-    "forwardagent": "agent_forwarding", "forwardx11": "x11", "forwardx11trusted": "x11",
-    "remoteforward": "remote_forward", "dynamicforward": "other_forward",
-    "gatewayports": "bind_address", "requesttty": "terminal", "sessiontype": "no_command",
-    "remotecommand": "remote_command",
-}  # fmt: skip
-_REFUSED_OPTIONS = frozenset(
-    {
-        "proxycommand", "proxyusefdpass", "localcommand", "permitlocalcommand",
-        "knownhostscommand", "pkcs11provider", "smartcarddevice", "securitykeyprovider",
-        "xauthlocation", "include", "match", "host",
-    }
-)  # fmt: skip
-_REFUSED_LETTERS = {"F": "-F", "I": "-I"}
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::", "*"})
 
 
@@ -156,20 +139,20 @@ class _Reader:
     def _cluster(self, letters: str) -> None:
         """A word of option letters: flags first, then at most one that takes the rest as its value."""
         for position, letter in enumerate(letters):
-            if letter in _WITH_VALUE:
+            if letter in WITH_VALUE:
                 value = letters[position + 1 :] or self._next_value(letter)
                 self._letter(letter, value)
                 return
-            if letter not in _FLAGS:
+            if letter not in FLAGS:
                 raise refused("unknown_option", f"-{letters[position:]}")
-            self._drop(f"-{letter}", _DROPPED_LETTERS.get(letter, "not_needed"))
+            self._drop(f"-{letter}", DROPPED_LETTERS.get(letter, "not_needed"))
 
     def _letter(self, letter: str, value: str) -> None:
-        if letter in _REFUSED_LETTERS:
-            raise refused("refused_option", f"-{letter} {value}", option=_REFUSED_LETTERS[letter])
+        if letter in REFUSED_LETTERS:
+            raise refused("refused_option", f"-{letter} {value}", option=REFUSED_LETTERS[letter])
         honour = self._letters.get(letter)
         if honour is None:
-            self._drop(f"-{letter} {value}", _DROPPED_LETTERS.get(letter, "not_needed"))
+            self._drop(f"-{letter} {value}", DROPPED_LETTERS.get(letter, "not_needed"))
         else:
             honour(value)
 
@@ -181,13 +164,13 @@ class _Reader:
     def _option(self, text: str) -> None:
         name, value = _split_option(text)
         key = name.lower()
-        if key in _REFUSED_OPTIONS:
+        if key in REFUSED_OPTIONS:
             raise refused("refused_option", text, option=name)
         if not name.isascii() or not name.isalnum():
             raise refused("unknown_option", f"-o {text}")
         honour = self._options.get(key)
         if honour is None:
-            self._drop(f"-o {text}", _DROPPED_OPTIONS.get(key, "not_needed"))
+            self._drop(f"-o {text}", DROPPED_OPTIONS.get(key, "not_needed"))
         elif not value:
             raise refused("missing_value", option=name)
         else:

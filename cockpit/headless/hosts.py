@@ -18,6 +18,7 @@ from cockpit.config.import_hosts import (
 )
 from cockpit.config.paths import Home, tilde
 from cockpit.domain.models import HostName
+from cockpit.domain.text import safe_line
 from cockpit.domain.units import price_text
 from cockpit.errors import CockpitError, ExitCode, StorageError, UsageError
 from cockpit.i18n import _, ngettext
@@ -60,7 +61,7 @@ def _list(home: Home, args: argparse.Namespace) -> int:
     elif not rows:
         _say(_('No hosts yet. Add one: cockpit hosts add NAME "ssh -p 41234 root@203.0.113.5"'))
     else:
-        print(_table(rows))
+        print("\n".join(safe_line(line) for line in _table(rows).split("\n")))
     return ExitCode.OK
 
 
@@ -193,4 +194,4 @@ def _print_json(rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    print("\n".join(safe_line(line) for line in text.split("\n")), file=sys.stderr)

@@ -20,6 +20,7 @@ from cockpit.config.profile import (
 )
 from cockpit.config.profile_schema import json_schema
 from cockpit.config.values import shown
+from cockpit.domain.text import safe_line
 from cockpit.errors import (
     ConfigError,
     ExitCode,
@@ -47,9 +48,8 @@ def _list(home: Home, args: argparse.Namespace) -> int:
     lines = [("NAME", "KIND", "FROM", "DESCRIPTION"), *map(_cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     for line in lines:
-        print(
-            "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[3]]).rstrip()
-        )
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
+        print(safe_line("  ".join([*cells, line[3]]).rstrip()))
     return ExitCode.OK
 
 

@@ -7,19 +7,14 @@ from collections.abc import Mapping
 from cockpit.i18n import _
 from cockpit.i18n.config_entries import ENTRIES, NOTICES, PROBLEMS
 from cockpit.i18n.messages import explain
-from cockpit.i18n.sentences import fill, fill_all, first_filled, join
+from cockpit.i18n.sentences import fill, first_filled
 
 
 def error_lines(code: str, facts: Mapping[str, object]) -> list[str]:
     """What happened, why, what to do, one a line; the stable code ends the first."""
-    entry = ENTRIES.get(code)
-    headline = first_filled(entry.headlines, facts) if entry else None
-    if entry is None or headline is None:
-        message = explain(code, facts)
-        headline, body, actions = message.headline, message.body, message.actions
-    else:
-        body, actions = join(fill_all(entry.body, facts)), fill_all(entry.actions, facts)
-    return [f"{headline}  {code}", *(line for line in (body, *actions) if line)]
+    message = explain(code, facts)
+    lines = (message.body, *message.actions)
+    return [f"{message.headline}  {code}", *(line for line in lines if line)]
 
 
 def problem_text(code: str, facts: Mapping[str, object]) -> str:

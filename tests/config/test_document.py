@@ -49,3 +49,11 @@ def test_a_file_that_cannot_be_read_is_a_storage_error(tmp_path: Path) -> None:
 
 def test_paths_are_written_as_set_takes_them() -> None:
     assert dotted(("a", "b c", 2, "d")) == 'a."b c"[2].d'
+
+
+def test_a_file_of_someone_else_says_nothing_to_the_terminal() -> None:
+    content = b'"\\u001b]0;x\\u0007" = 1\n"a\\u202eb" = 2\n'
+    document = parse_document(content, "x.toml")
+    document.table((), document.data, {})
+    shown = "".join(problem.key for problem in document.problems)
+    assert [char for char in shown if char in "\x1b\x07\u202e"] == []

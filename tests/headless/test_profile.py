@@ -123,3 +123,17 @@ def test_list_shows_the_home_s_and_the_shipped(
 def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", "schema"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "cockpit run profile"
+
+
+def test_a_profile_of_someone_else_says_nothing_to_the_terminal(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = 'name = "\\u001b]0;x\\u0007"\nkind = "\\u001b[2J"\ndescription = "a\\u202eb"\n"\\u001b[1m" = 1\n'
+    good = 'kind = "command"\ndescription = "a\\u202eb"\n[command]\nargv = ["true"]\n'
+    (home / "profiles").mkdir(parents=True)
+    (home / "profiles" / "bad.toml").write_text(text)
+    (home / "profiles" / "good.toml").write_text(good)
+    assert main(["profile", "check", "bad"]) == 78
+    assert main(["profile", "list"]) == 0
+    said = capsys.readouterr()
+    assert [char for char in said.err + said.out if char in "\x1b\x07\u202e"] == []
