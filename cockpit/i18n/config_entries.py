@@ -114,6 +114,8 @@ ENTRIES: Final[dict[str, Entry]] = {
         (
             _("{file} has {several} mistakes; nothing was started."),
             _("{file} has a mistake; nothing was started."),
+            _("{name} has a mistake; nothing was started."),
+            _("The profile has a mistake; nothing was started."),
         )
     ),
     "profile_unknown": Entry(
@@ -175,6 +177,7 @@ PROBLEMS: Final[dict[str, tuple[str, ...]]] = {
     "needs_key": (_("needs {other} as well"),),
     "too_few_hosts": (_("names {count} hosts; nodes = {needed}"),),
     "one_host_only": (_("kind {kind} runs on one host; for several use torchrun"),),
+    "profile_host_unknown": (_("there is no host {host} in hosts.toml"),),
     "not_a_table": (_("{other} is a value and has no keys"),),
     "bad_override": (_("not key=value, such as gpus.count=2"),),
 }  # fmt: skip

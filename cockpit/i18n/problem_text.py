@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cockpit.i18n import _
-from cockpit.i18n.config_entries import ENTRIES, NOTICES, PROBLEMS
+from cockpit.i18n.config_entries import NOTICES, PROBLEMS
 from cockpit.i18n.messages import explain
 from cockpit.i18n.sentences import fill, first_filled
 
@@ -19,9 +19,7 @@ def error_lines(code: str, facts: Mapping[str, object]) -> list[str]:
 
 def problem_text(code: str, facts: Mapping[str, object]) -> str:
     """What is wrong with a key, without saying where."""
-    entry = ENTRIES.get(code)
-    templates = PROBLEMS.get(code) or (entry.headlines if entry else ())
-    return first_filled(templates, facts) or code.replace("_", " ")
+    return first_filled(PROBLEMS.get(code, ()), facts) or explain(code, facts).headline
 
 
 def problem_line(
@@ -32,7 +30,8 @@ def problem_line(
     given = facts.get("given")
     subject = f"{key} = {given}" if key and given is not None and given != key else key
     said = problem_text(code, facts)
-    return f"  {where}  {subject}: {said}" if subject else f"  {where}  {said}"
+    text = f"{subject}: {said}" if subject else said
+    return f"  {where}  {text}" if where else f"  {text}"
 
 
 def notice_text(code: str, facts: Mapping[str, object]) -> str:
