@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,16 @@ def test_import_from_nowhere_is_64() -> None:
 def test_import_of_hostile_lines_only_is_64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("ssh x; id\n"))
     assert main(["hosts", "import", "-"]) == 64
+
+
+def test_two_cockpits_that_add_at_once_lose_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["a", "b", "c", "d"]
+    adding = [
+        subprocess.Popen(
+            [sys.executable, "-m", "cockpit", "hosts", "add", name, f"ssh {name}.example"],
+            stderr=subprocess.DEVNULL,
+        )
+        for name in names
+    ]
+    assert [process.wait(timeout=60) for process in adding] == [0, 0, 0, 0]
+    assert sorted(str(row["name"]) for row in rows(capsys)) == names
