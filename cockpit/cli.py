@@ -70,10 +70,20 @@ def _dispatch(args: argparse.Namespace) -> int:
 
         return _call("cockpit", "cockpit.app", "run_tui", Home.from_environ())
     if args.command == "demo":
-        return _call("cockpit demo", "cockpit.demo.main", "run", args)
+        return _demo(args.hosts)
     words = f"{args.command} {getattr(args, 'action', '')}".strip()
     module = HEADLESS_MODULES.get(words, HEADLESS_MODULES[args.command])
     return _call(f"cockpit {words}", f"cockpit.headless.{module}", "main", args)
+
+
+def _demo(count: int | None) -> int:
+    """The screen on the embedded fleet, which is gone when the screen is."""
+    from cockpit.app import run_tui
+    from cockpit.demo.director import direct
+    from cockpit.demo.main import embedded_fleet
+
+    with embedded_fleet(count or 3) as fleet:
+        return run_tui(fleet.home, direct)
 
 
 def _call(command: str, module: str, function: str, argument: object) -> int:

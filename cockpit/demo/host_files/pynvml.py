@@ -6,6 +6,7 @@ process that holds a card. A card's numbers follow from who lives; faults are in
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -30,6 +31,24 @@ _WORDS = {
     18: "Driver/library version mismatch",
     999: "Unknown Error",
 }
+
+
+class _PrintableStructure(ctypes.Structure):
+    """The base of NVIDIA's structures."""
+
+
+class c_nvmlUtilization_t(_PrintableStructure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+class c_nvmlMemory_v2_t(_PrintableStructure):
+    _fields_ = [
+        ("version", ctypes.c_uint),
+        ("total", ctypes.c_ulonglong),
+        ("reserved", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    ]
 
 
 class NVMLError(Exception):
@@ -174,7 +193,7 @@ def nvmlDeviceGetPciInfo(card: _Card) -> Any:
 def nvmlDeviceGetUtilizationRates(card: _Card) -> Any:
     _check(card)
     util = _util(card)
-    return types.SimpleNamespace(gpu=util, memory=util * 6 // 10)
+    return c_nvmlUtilization_t(util, util * 6 // 10)
 
 
 def nvmlDeviceGetMemoryInfo(card: _Card, version: int = 0) -> Any:
@@ -182,9 +201,8 @@ def nvmlDeviceGetMemoryInfo(card: _Card, version: int = 0) -> Any:
     held = sum(int(use["mem_mib"]) for use in _uses_of(card))
     reserved = 430
     used = min(card.total, held + (0 if version else reserved)) * MIB
-    return types.SimpleNamespace(
-        total=card.total * MIB, used=used, free=card.total * MIB - used, reserved=reserved * MIB
-    )
+    total = card.total * MIB
+    return c_nvmlMemory_v2_t(2, total, reserved * MIB, total - used, used)
 
 
 def nvmlDeviceGetTemperature(card: _Card, sensor: int = 0) -> int:
