@@ -1,9 +1,13 @@
+# mypy: ignore-errors
 import sys
+
 if sys.version_info < (3, 6):
     sys.exit(97)
 if sys.path and not sys.path[0]:
     del sys.path[0]
-import marshal, os
+import marshal
+import os
+
 try:
     from _sha2 import sha256
 except ImportError:
@@ -17,12 +21,21 @@ flags = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 
 
 def say(word):
-    os.write(1, ("%s %d.%d.%d %s\n" % ((word,) + sys.version_info[:3] + (sys.executable,))).encode("utf-8", "replace"))
+    os.write(
+        1,
+        ("%s %d.%d.%d %s\n" % ((word,) + sys.version_info[:3] + (sys.executable,))).encode(
+            "utf-8", "replace"
+        ),
+    )
 
 
 def folders():
     home, cache = os.environ.get("HOME", ""), os.environ.get("XDG_CACHE_HOME", "")
-    places = [cache if cache[:1] == "/" else home + "/.cache" if home[:1] == "/" and home != "/" else "", "/var/tmp", "/tmp"]
+    places = [
+        cache if cache[:1] == "/" else home + "/.cache" if home[:1] == "/" and home != "/" else "",
+        "/var/tmp",
+        "/tmp",
+    ]
     for place in places:
         path = "%s/cockpit-%d" % (place, os.getuid())
         if place:
@@ -65,7 +78,7 @@ def keep(folder, data):
     try:
         left = sha256(digest.encode() + data).digest() + data
         while left:
-            left = left[os.write(fd, left):]
+            left = left[os.write(fd, left) :]
         os.rename(fresh, kept_as, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         os.unlink(fresh, dir_fd=folder)
@@ -78,9 +91,15 @@ def keep(folder, data):
 
 def forget(folder):
     import time
+
     for other in os.listdir(folder)[:256]:
         try:
-            if other != kept_as and other.startswith(name + "-") and time.time() - os.lstat("/proc/self/fd/%d/%s" % (folder, other)).st_mtime > 2592000:
+            if (
+                other != kept_as
+                and other.startswith(name + "-")
+                and time.time() - os.lstat("/proc/self/fd/%d/%s" % (folder, other)).st_mtime
+                > 2592000
+            ):
                 os.unlink(other, dir_fd=folder)
         except OSError:
             pass
@@ -107,23 +126,24 @@ def sent():
         sys.exit(74)
     if packed == b"z":
         import zlib
+
         data = zlib.decompress(data)
     codes = {}
     while data:
         head, data = data.split(b"\n", 1)
         module, size = head.split()
-        code = compile(data[:int(size)], "cockpit/%s.py" % module.decode(), "exec", 0, True, 2)
+        code = compile(data[: int(size)], "cockpit/%s.py" % module.decode(), "exec", 0, True, 2)
         codes[module.decode()] = marshal.dumps(code)
-        data = data[int(size):]
+        data = data[int(size) :]
     return marshal.dumps(codes)
 
 
 def can_unpack():
     try:
         import zlib
-        return True
     except ImportError:
         return False
+    return bool(zlib)
 
 
 def find():
@@ -148,6 +168,7 @@ class Shipped:
     def find_spec(self, module, path=None, target=None):
         if module in self.cockpit_codes:
             from _frozen_importlib import ModuleSpec
+
             return ModuleSpec(module, self)
 
     def create_module(self, spec):

@@ -10,25 +10,32 @@ import select
 import sys
 import time
 
-from probe_disks import DiskWatch, wait_first
-from probe_driver import Driver
-from probe_facts import facts
-from probe_host import HostReader
-from probe_processes import ProcessReader, Users, read
-from probe_smi_lists import SmiLists
-from probe_xids import KernelLog, XidBook, bus_key
+from probe_disks import DiskWatch, wait_first  # type: ignore[import-not-found]
+from probe_driver import Driver  # type: ignore[import-not-found]
+from probe_facts import facts  # type: ignore[import-not-found]
+from probe_host import HostReader  # type: ignore[import-not-found]
+from probe_processes import ProcessReader, Users, read  # type: ignore[import-not-found]
+from probe_smi_lists import SmiLists  # type: ignore[import-not-found]
+from probe_xids import KernelLog, XidBook, bus_key  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 VERSION = 1
 FIRST_WAIT_S, FIRST_DISKS_S, SECOND_AFTER_S = 1.5, 0.03, 0.25
 CONTROL_MAX = 4096
 
 
-def make_encoder():
+def make_encoder() -> "Callable[[Any], str]":
     """JSON by the C encoder alone: importing `json` costs more than a tick."""
     try:
-        from _json import encode_basestring_ascii, make_encoder as c_encoder
+        from _json import encode_basestring_ascii
+        from _json import make_encoder as c_encoder
 
-        encode = c_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, False)
+        encode = c_encoder(
+            None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, False
+        )
         return lambda record: "".join(encode(record, 0))
     except (ImportError, TypeError):
         import json
@@ -36,19 +43,22 @@ def make_encoder():
         return lambda record: json.dumps(record, separators=(",", ":"), allow_nan=False)
 
 
-def _refuse(value):
+def _refuse(value: "Any") -> None:
     raise TypeError(type(value).__name__)
 
 
-class Probe(object):
+class Probe:
     """One probe: the readers, the schedule, the line."""
 
-    def __init__(self, interval_s, stuck_folder=None):
+    def __init__(self, interval_s: float, stuck_folder: "str | None" = None) -> None:
         self.interval_s = interval_s
         self.focus = False
         self.encode = make_encoder()
         self.seq = 0
         self.control = b""
+        self.poll = select.poll()
+        self.poll.register(0, select.POLLIN)
+        self.poll.register(1, 0)
         self.users = Users()
         self.host = HostReader()
         self.markers = StuckMarkers(stuck_folder)
@@ -60,24 +70,27 @@ class Probe(object):
         self.disks.poll(time.monotonic())
         self.kernel = KernelLog()
         self.xids = XidBook()
-        self.buses = {}
+        self.buses = {}  # type: dict[str, int]
+        self.kernel_due = 0.0
 
-    def write(self, record):
+    def write(self, record: "dict[str, Any]") -> None:
         data = (self.encode(record) + "\n").encode("ascii")
         while data:
             data = data[os.write(1, data) :]
 
-    def hello(self):
-        self.write({"k": "hello", "v": VERSION, "interval": self.interval_s, "facts": facts(self.users)})
+    def hello(self) -> None:
+        self.write(
+            {"k": "hello", "v": VERSION, "interval": self.interval_s, "facts": facts(self.users)}
+        )
 
-    def sample(self, wait_s):
+    def sample(self, wait_s: float) -> None:
         """One line: what is new of the cards, everything of the host."""
         news = dict(self.driver.collect(wait_s))
-        record = {"k": "sample", "seq": self.seq, "at": round(time.time(), 3)}
+        record = {"k": "sample", "seq": self.seq, "at": round(time.time(), 3)}  # type: dict[str, Any]
         record["mono"] = round(time.monotonic(), 3)
         record["interval"] = self.interval_s
-        record["host"] = self.host.read()
-        disks = self.disks.poll(time.monotonic())
+        record["host"] = self.host.read(self.focus)
+        disks = self.disks.poll(time.monotonic(), self.focus)
         if disks is not None:
             record["disks"] = disks
         events = self._events(news)
@@ -90,50 +103,47 @@ class Probe(object):
         self.seq += 1
         self.write(record)
 
-    def _events(self, news):
+    def _events(self, news: "dict[str, Any]") -> "list[dict[str, Any]]":
         for card in news.get("gpus", ()):
             if card.get("bus_id"):
                 self.buses[bus_key(card["bus_id"])] = card["index"]
-        return self.xids.fresh(news.pop("xids", None) or [], self.buses) + self.xids.fresh(
-            self.kernel.poll(), self.buses
-        )
+        events, now = news.pop("xids", None) or [], time.monotonic()
+        if now >= self.kernel_due - 0.05:
+            self.kernel_due = now + (1.0 if self.focus else 2.0)
+            events = events + self.kernel.poll()
+        return self.xids.fresh(events, self.buses) if events else []
 
-    def run(self, count):
+    def run(self, count: "int | None") -> None:
         """Sample on an absolute schedule until stdin or stdout ends, or `count` samples are told."""
         self.hello()
-        if self.disks.done is None:
+        if not self.disks.ready:
             wait_first(self.disks, FIRST_DISKS_S)
         self.sample(FIRST_WAIT_S)
         due = time.monotonic() + min(self.interval_s, SECOND_AFTER_S)
         while count is None or self.seq < count:
-            due = self.sleep_until(due)
-            if due is None:
+            woken = self.sleep_until(due)
+            if woken is None:
                 return
             self.driver.ask(self.focus)
             self.sample(min(0.4 * self.interval_s, 0.5))
             now = time.monotonic()
-            due = due + self.interval_s if due + self.interval_s > now else now + 0.5 * self.interval_s
+            due = woken + self.interval_s
+            if due <= now:
+                due = now + 0.5 * self.interval_s
 
-    def sleep_until(self, due):
+    def sleep_until(self, planned: float) -> "float | None":
         """Wait and obey; the time of the next sample, or None to end."""
-        poll = select.poll()
-        poll.register(0, select.POLLIN)
-        poll.register(1, 0)
-        while True:
+        due = planned  # type: float | None
+        while due is not None:
             left = due - time.monotonic()
             if left <= 0:
-                return due
-            for fd, event in poll.poll(max(1, int(left * 1000.0 + 0.5))):
-                if fd == 1:
-                    return None
-                data = os.read(0, CONTROL_MAX)
-                if not data:
-                    return None
-                due = self.obey(data, due)
-                if due is None:
-                    return None
+                break
+            for fd, _ in self.poll.poll(max(1, int(left * 1000.0 + 0.5))):
+                data = os.read(0, CONTROL_MAX) if fd == 0 else b""
+                due = self.obey(data, due) if data and due is not None else None
+        return due
 
-    def obey(self, data, due):
+    def obey(self, data: bytes, due: float) -> "float | None":
         """Take complete lines from stdin; the time of the next sample, or None to end."""
         self.control = (self.control + data)[-CONTROL_MAX:]
         while b"\n" in self.control:
@@ -153,15 +163,15 @@ class Probe(object):
         return due
 
 
-class StuckMarkers(object):
+class StuckMarkers:
     """A file for each probe that hangs in the driver, so that no second one joins it there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: "str | None") -> None:
         self.folder = folder
         self.path = None if folder is None else "%s/stuck-%d" % (folder, os.getpid())
         self.marked = False
 
-    def mark(self, hung):
+    def mark(self, hung: bool) -> None:
         if self.path is None or hung == self.marked:
             return
         self.marked = hung
@@ -175,7 +185,7 @@ class StuckMarkers(object):
         except OSError:
             pass
 
-    def other(self):
+    def other(self) -> "int | None":
         """The pid of an earlier probe that still hangs in the driver, or None."""
         if self.folder is None:
             return None
@@ -196,14 +206,14 @@ class StuckMarkers(object):
         return None
 
 
-def started(pid):
+def started(pid: int) -> "int | None":
     """Start of a process in clock ticks since boot; None when it is gone."""
     stat = read("/proc/%d/stat" % pid, 4096)
     fields = stat[stat.rfind(b")") + 1 :].split() if stat else []
     return int(fields[19]) if len(fields) > 19 and fields[19].isdigit() else None
 
 
-def _interval(word):
+def _interval(word: "str | bytes") -> "float | None":
     try:
         seconds = float(word)
     except ValueError:
@@ -211,9 +221,9 @@ def _interval(word):
     return min(60.0, max(0.2, seconds)) if seconds == seconds else None
 
 
-def main(argv):
+def main(argv: "list[str]") -> None:
     """`--interval S`, `--once`, `--count N`; an interval of 0 is for measuring."""
-    options = dict(zip(argv, argv[1:] + [""]))
+    options = {word: argv[place + 1] for place, word in enumerate(argv[:-1])}
     count = 1 if "--once" in argv else int(options["--count"]) if "--count" in argv else None
     wanted = options.get("--interval", "1")
     interval_s = 0.0 if wanted == "0" else _interval(wanted) or 1.0
@@ -231,7 +241,12 @@ def main(argv):
         pass
     except Exception as error:  # noqa: BLE001 - the edge of the program: say why before it ends
         words = "%s: %s" % (type(error).__name__, error)
-        os.write(1, b'{"k":"fault","code":"crashed","text":' + make_encoder()(words[:400]).encode("ascii") + b"}\n")
+        os.write(
+            1,
+            b'{"k":"fault","code":"crashed","text":'
+            + make_encoder()(words[:400]).encode("ascii")
+            + b"}\n",
+        )
     sys.stdout = None
     os._exit(0)
 

@@ -9,7 +9,11 @@ import os
 import stat
 import time
 
-from probe_processes import number, read_all
+from probe_processes import number, read_all  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LOCAL = {
     "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "reiserfs", "bcachefs", "overlay",
@@ -19,51 +23,111 @@ SHARED = {
     "nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "afs", "orangefs",
 }  # fmt: skip
 NO_DATA = ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal", "fuse.snapfuse", "fuse.fusectl")
-SYSTEM = ("/proc", "/sys", "/dev", "/run", "/boot", "/snap", "/var/lib/docker", "/var/lib/containers",
-          "/var/lib/kubelet")  # fmt: skip
+SYSTEM = (
+    "/proc", "/sys", "/dev", "/run", "/boot", "/snap", "/var/lib/docker", "/var/lib/containers",
+    "/var/lib/kubelet",
+)  # fmt: skip
 DISKS_MAX, HUNG_MAX = 32, 4
 EVERY_S, LIMIT_S = 10.0, 3.0
+IO_S, FOCUS_IO_S = 5.0, 2.0
 
 
-class DiskWatch(object):
-    """Asks every mount in the background; `changed` gives the list when it is new."""
+class Round:
+    """One look at every mount, on a thread of its own; `asking` is the mount it is at."""
 
-    def __init__(self):
-        self.lock = _thread.allocate_lock()
-        self.done = None
-        self.started_at = None
-        self.asking = None
-        self.hung = {}
-        self.io_before = None
+    def __init__(self, hung: "set[str]") -> None:
+        self.hung = hung
+        self.asking = None  # type: str | None
+        self.disks = None  # type: list[dict[str, Any]] | None
+        self.began = time.monotonic()
+
+    def run(self) -> None:
+        disks = []  # type: list[dict[str, Any]]
+        try:
+            self._look(disks)
+        except Exception:  # noqa: BLE001 - the edge of a thread: one strange mount must not end the rest
+            pass
+        self.asking, self.disks = None, disks
+
+    def _look(self, disks: "list[dict[str, Any]]") -> None:
+        seen = set()  # type: set[Any]
+        for source, mount, kind in mounts():
+            if len(disks) >= DISKS_MAX:
+                break
+            if mount in self.hung:
+                disks.append({"mount": mount, "fstype": kind})
+                continue
+            self.asking = mount
+            try:
+                about, size = os.stat(mount), os.statvfs(mount)
+            except (OSError, ValueError):
+                continue
+            key = source if source.startswith("/dev/") else about.st_dev
+            if stat.S_ISDIR(about.st_mode) and size.f_blocks and key not in seen:
+                seen.add(key)
+                disks.append(dict(numbers(size), mount=mount, fstype=kind, device=about.st_dev))
+
+
+def numbers(size: "os.statvfs_result") -> "dict[str, Any]":
+    """Space that a user may still take, and inodes where the file system counts them."""
+    unit = size.f_frsize
+    told = {"total_mib": size.f_blocks * unit >> 20, "free_mib": size.f_bavail * unit >> 20}  # type: dict[str, Any]
+    if size.f_files:
+        told["inodes_free_pct"] = round(100.0 * size.f_favail / size.f_files, 1)
+    return told
+
+
+class DiskWatch:
+    """Looks at every mount in the background; `poll` gives the list when there is news."""
+
+    def __init__(self) -> None:
+        self.round = None  # type: Round | None
+        self.hung = {}  # type: dict[str, Round]
+        self.disks = []  # type: list[dict[str, Any]]
+        self.taken = None  # type: Round | None
+        self.io_before = {}  # type: dict[int, tuple[int, int]]
         self.io_at = 0.0
-        self.disks = []
 
-    def poll(self, now):
-        """Start a round when one is due, give up one that hangs; the disks if there is news."""
-        if self.started_at is not None and self.done is None and now - self.started_at > LIMIT_S:
-            if self.asking is not None and len(self.hung) < HUNG_MAX:
-                self.hung[self.asking] = self.round
-                self.started_at = None
-        due = self.started_at is None or (self.done is not None and now - self.started_at >= EVERY_S)
-        found, news = self.done, False
-        if found is not None and found is not self.disks:
-            self.disks, news = found, True
-        if due:
-            self.done, self.started_at, self.asking = None, now, None
-            self.round = Round(self, dict(self.hung))
+    @property
+    def ready(self) -> bool:
+        return self.round is not None and self.round.disks is not None
+
+    def poll(self, now: float, focus: bool = False) -> "list[dict[str, Any]] | None":
+        """Begin a round when one is due, give up one that hangs; the disks if there is news."""
+        self._give_up(now)
+        current, news = self.round, False
+        if current is not None and current.disks is not None and current is not self.taken:
+            self.taken, self.disks, news = current, current.disks, True
+        if current is None or (current.disks is not None and now - current.began >= EVERY_S):
+            self.round = Round(set(self.hung))
             _thread.start_new_thread(self.round.run, ())
-        return self._with_io(now, news)
+        return self._with_io(now, news, (FOCUS_IO_S if focus else IO_S) - 0.05)
 
-    def _with_io(self, now, news):
-        if not news and now - self.io_at < 1.9:
+    def _give_up(self, now: float) -> None:
+        """Leave a round to its hanging mount; a mount that came back is asked again."""
+        for mount, stuck in list(self.hung.items()):
+            if stuck.disks is not None:
+                del self.hung[mount]
+        current = self.round
+        if current is None or current.disks is not None or now - current.began <= LIMIT_S:
+            return
+        asking = current.asking
+        if asking is not None and len(self.hung) < HUNG_MAX:
+            self.hung[asking] = current
+            self.round = None
+
+    def _with_io(self, now: float, news: bool, period_s: float) -> "list[dict[str, Any]] | None":
+        span = now - self.io_at
+        if not news and span < period_s:
             return None
-        counters = io_counters() if any(disk.get("device") for disk in self.disks) else {}
-        before, span = self.io_before or {}, now - self.io_at
-        self.io_before, self.io_at = counters, now
+        before, self.io_before, self.io_at = self.io_before, io_counters(), now
         told = []
         for disk in self.disks:
-            shown = {key: value for key, value in disk.items() if key != "device"}
-            new, old = counters.get(disk.get("device")), before.get(disk.get("device"))
+            shown = {name: value for name, value in disk.items() if name != "device"}
+            new, old = (
+                self.io_before.get(disk.get("device", -1)),
+                before.get(disk.get("device", -1)),
+            )
             if new and old and span > 0.05 and new[0] >= old[0] and new[1] >= old[1]:
                 shown["read_mib_s"] = round((new[0] - old[0]) / 2048.0 / span, 2)
                 shown["write_mib_s"] = round((new[1] - old[1]) / 2048.0 / span, 2)
@@ -71,53 +135,7 @@ class DiskWatch(object):
         return told
 
 
-class Round(object):
-    """One look at every mount, on a thread of its own."""
-
-    def __init__(self, watch, hung):
-        self.watch, self.hung = watch, hung
-
-    def run(self):
-        try:
-            disks = self._look()
-        except Exception:  # noqa: BLE001 - the edge of a thread: one strange mount must not end the rest
-            disks = self.watch.disks
-        if self.watch.round is self:
-            self.watch.done = disks
-        for mount, stuck in list(self.watch.hung.items()):
-            if stuck is self:
-                self.watch.hung.pop(mount, None)
-
-    def _look(self):
-        disks, seen = [], set()
-        for source, mount, kind in mounts():
-            if len(disks) >= DISKS_MAX:
-                break
-            entry = {"mount": mount, "fstype": kind}
-            if mount in self.hung:
-                disks.append(entry)
-                continue
-            if self.watch.round is self:
-                self.watch.asking = mount
-            try:
-                about = os.stat(mount)
-                size = os.statvfs(mount)
-            except (OSError, ValueError):
-                continue
-            key = source if source.startswith("/dev/") else about.st_dev
-            if not stat.S_ISDIR(about.st_mode) or not size.f_blocks or key in seen:
-                continue
-            seen.add(key)
-            entry["total_mib"] = size.f_blocks * size.f_frsize >> 20
-            entry["free_mib"] = size.f_bavail * size.f_frsize >> 20
-            if size.f_files:
-                entry["inodes_free_pct"] = round(100.0 * size.f_favail / size.f_files, 1)
-            entry["device"] = (os.major(about.st_dev), os.minor(about.st_dev))
-            disks.append(entry)
-        return disks
-
-
-def mounts(raw=None):
+def mounts(raw: "bytes | None" = None) -> "list[tuple[str, str, str]]":
     """(source, mount, type) of the mounts worth asking, short paths first and shared ones last."""
     raw = read_all("/proc/self/mounts", 1 << 20) if raw is None else raw
     found = []
@@ -136,16 +154,21 @@ def mounts(raw=None):
     return [entry[2:] for entry in sorted(found)[:256]]
 
 
-def _unescaped(raw):
+def _unescaped(raw: bytes) -> str:
     """A field of /proc/self/mounts: blanks and the like are octal there."""
     if b"\\" in raw:
-        for code, char in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        for code, char in (
+            (b"\\040", b" "),
+            (b"\\011", b"\t"),
+            (b"\\012", b"\n"),
+            (b"\\134", b"\\"),
+        ):
             raw = raw.replace(code, char)
     return os.fsdecode(raw)
 
 
-def io_counters():
-    """(major, minor) -> sectors read and written."""
+def io_counters() -> "dict[int, tuple[int, int]]":
+    """Device number -> sectors read and written."""
     counters = {}
     for line in read_all("/proc/diskstats", 1 << 18).split(b"\n"):
         parts = line.split()
@@ -153,12 +176,12 @@ def io_counters():
             continue
         major, minor, reads, writes = (number(parts[place]) for place in (0, 1, 5, 9))
         if None not in (major, minor, reads, writes):
-            counters[(major, minor)] = (reads, writes)
+            counters[os.makedev(major, minor)] = (reads, writes)
     return counters
 
 
-def wait_first(watch, limit_s):
+def wait_first(watch: DiskWatch, limit_s: float) -> None:
     """Give the first round a moment, so that the first sample has disks."""
     end = time.monotonic() + limit_s
-    while watch.done is None and time.monotonic() < end:
+    while not watch.ready and time.monotonic() < end:
         time.sleep(0.002)

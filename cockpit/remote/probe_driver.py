@@ -9,6 +9,12 @@ import os
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from probe_processes import ProcessReader  # type: ignore[import-not-found]
+
 HUNG_S, OPENING_S = 5.0, 10.0
 RETRY_S = (2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 LIBRARY_PLACES = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
@@ -18,38 +24,42 @@ LIBRARY_PLACES = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib/x86_6
 LIGHT = {"capwords": "string", "wraps": "functools", "Lock": "threading"}
 
 
-class Driver(object):
+class Driver:
     """NVML behind a thread: `collect` gives what is new, and how long no answer came."""
 
-    def __init__(self, processes, host_total, stuck):
+    def __init__(
+        self, processes: "ProcessReader", host_total: "int | None", stuck: "int | None"
+    ) -> None:
         self.processes, self.host_total, self.stuck = processes, host_total, stuck
         self.go, self.done = _thread.allocate_lock(), _thread.allocate_lock()
         self.go.acquire()
         self.done.acquire()
-        self.asked_at = None
+        self.asked_at = None  # type: float | None
         self.longest = 0.0
         self.focus = False
-        self.reader = self.events = None
-        self.news = {}
+        self.reader = self.events = None  # type: Any
+        self.news = {}  # type: dict[str, Any]
         self.retries = 0
         self.retry_at = 0.0
-        self.error = None
+        self.error = None  # type: tuple[str, str] | None
         self.told_hung = False
         self.opened = False
+        self.xids_due = 0.0
         _thread.start_new_thread(self._run, ())
 
-    def ask(self, focus):
+    def ask(self, focus: bool) -> None:
         """Begin a reading unless one is under way."""
         if self.asked_at is None and not self.stuck:
             self.focus, self.asked_at = focus, time.monotonic()
             self.go.release()
 
-    def collect(self, limit_s):
+    def collect(self, limit_s: float) -> "dict[str, Any]":
         """Wait at most `limit_s` for the reading under way; news for the line."""
         if self.stuck:
             return {
                 "gpu_error_code": "driver_hung",
-                "gpu_error": "driver not answering: pid %d of an earlier look is stuck in it" % self.stuck,
+                "gpu_error": "driver not answering: pid %d of an earlier look is stuck in it"
+                % self.stuck,
             }
         if self.asked_at is not None and self.done.acquire(True, max(0.0, limit_s)):
             took = time.monotonic() - self.asked_at
@@ -63,11 +73,11 @@ class Driver(object):
             return self.news
         return self._silence()
 
-    def silent_s(self):
+    def silent_s(self) -> float:
         """Seconds since the reading under way began."""
         return 0.0 if self.asked_at is None else time.monotonic() - self.asked_at
 
-    def _silence(self):
+    def _silence(self) -> "dict[str, Any]":
         """What to say while no answer comes: nothing at first, a slow driver is no dead one."""
         silent = self.silent_s()
         limit = max(HUNG_S, 4.0 * self.longest) if self.opened else OPENING_S
@@ -79,7 +89,7 @@ class Driver(object):
                 "gpu_error": "driver not answering yet, %d s" % silent,
             }
         words = "driver not answering for %d s" % silent
-        news = {"gpu_error_code": "driver_hung", "gpu_error": words}
+        news = {"gpu_error_code": "driver_hung", "gpu_error": words}  # type: dict[str, Any]
         if not self.told_hung and self.reader is not None:
             news["gpus"] = [
                 {"index": card.index, "error": "driver not answering", "error_code": "driver_hung"}
@@ -88,18 +98,18 @@ class Driver(object):
         self.told_hung = True
         return news
 
-    def _resend(self):
+    def _resend(self) -> None:
         """After a silence every value is told anew."""
         if self.reader is not None:
             for card in self.reader.cards:
                 card.sent = {"error": "driver not answering", "error_code": "driver_hung"}
                 card.due = [0.0, 0.0, 0.0]
 
-    def _error_again(self):
+    def _error_again(self) -> "dict[str, Any]":
         code, text = self.error or (None, None)
         return {"gpu_error_code": code, "gpu_error": text} if code else {}
 
-    def _run(self):
+    def _run(self) -> None:
         while True:
             self.go.acquire()
             try:
@@ -108,7 +118,7 @@ class Driver(object):
                 self.news = self._failed("probe_error", "%s: %s" % (type(error).__name__, error))
             self.done.release()
 
-    def _step(self):
+    def _step(self) -> "dict[str, Any]":
         if self.error is not None or self.reader is None or not self.opened:
             if time.monotonic() < self.retry_at:
                 return {}
@@ -122,14 +132,23 @@ class Driver(object):
             return self._failed(code, words)
         if self.reader.all_unknown():
             return dict(self._reopen(), gpus=gpus)
-        return {"gpus": gpus, "gpus_mono": time.monotonic(), "xids": self.events.poll()}
+        return {"gpus": gpus, "gpus_mono": time.monotonic(), "xids": self._xids()}
 
-    def _open(self):
+    def _xids(self) -> "list[dict[str, Any]]":
+        """New events, every two seconds: asking costs as much as a card."""
+        now = time.monotonic()
+        if now < self.xids_due - 0.05:
+            return []
+        self.xids_due = now + (1.0 if self.focus else 2.0)
+        found = self.events.poll()  # type: list[dict[str, Any]]
+        return found
+
+    def _open(self) -> "dict[str, Any]":
         nvml, problem = load_nvml()
         if nvml is None:
             return self._failed("no_driver", problem)
-        from probe_gpus import GpuReader
-        from probe_xids import EventSet
+        from probe_gpus import GpuReader  # type: ignore[import-not-found]
+        from probe_xids import EventSet  # type: ignore[import-not-found]
 
         reader = GpuReader(nvml, self.processes, self.host_total)
         problem = reader.open()
@@ -151,7 +170,7 @@ class Driver(object):
             "gpus_mono": time.monotonic(),
         }
 
-    def _reopen(self):
+    def _reopen(self) -> "dict[str, Any]":
         """Every card answers "Unknown Error": see whether the library still opens, now and then."""
         now = time.monotonic()
         if now < self.retry_at:
@@ -168,7 +187,7 @@ class Driver(object):
         self.opened = False
         return self._failed(*problem)
 
-    def _failed(self, code, words):
+    def _failed(self, code: str, words: str) -> "dict[str, Any]":
         delay = RETRY_S[min(self.retries, len(RETRY_S) - 1)]
         self.retries += 1
         self.retry_at = time.monotonic() + delay
@@ -176,18 +195,18 @@ class Driver(object):
         return {"source": "proc", "gpu_error_code": code, "gpu_error": words, "cards": []}
 
 
-def _known(facts):
+def _known(facts: "dict[str, Any]") -> "dict[str, Any]":
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def load_nvml():
-    """(pynvml, None), or (None, why not). The library is found where images hide it, too."""
+def load_nvml() -> "tuple[Any, str]":
+    """(pynvml, ""), or (None, why not). The library is found where images hide it, too."""
     try:
         nvml = import_pynvml()
     except Exception as error:  # noqa: BLE001 - a Python without ctypes must not end the host's numbers
         return None, "this Python cannot load NVML: %s" % error
     if os.environ.get("COCKPIT_PYNVML"):
-        return nvml, None  # a stand-in for machines without a card brings its own driver
+        return nvml, ""  # a stand-in for machines without a card brings its own driver
     import ctypes
 
     try:
@@ -196,10 +215,10 @@ def load_nvml():
         found = _load_by_path(ctypes)
         if not found:
             return None, str(error)
-    return nvml, None
+    return nvml, ""
 
 
-def _load_by_path(ctypes):
+def _load_by_path(ctypes: "Any") -> bool:
     """Load the library by its place; opening it by name then finds the loaded one."""
     for place in LIBRARY_PLACES:
         path = place + "/libnvidia-ml.so.1"
@@ -212,7 +231,7 @@ def _load_by_path(ctypes):
     return False
 
 
-def import_pynvml():
+def import_pynvml() -> "Any":
     """NVIDIA's binding, shipped beside this program.
 
     It uses one function each of three modules that cost more to load than the binding itself, so
@@ -220,7 +239,11 @@ def import_pynvml():
     """
     placed = []
     if any("pynvml" in getattr(finder, "cockpit_codes", ()) for finder in sys.meta_path):
-        for name, function in (("capwords", _capwords), ("wraps", _wraps), ("Lock", _thread.allocate_lock)):
+        for name, function in (
+            ("capwords", _capwords),
+            ("wraps", _wraps),
+            ("Lock", _thread.allocate_lock),
+        ):
             module = LIGHT[name]
             if module not in sys.modules:
                 placed.append(module)
@@ -241,12 +264,12 @@ def import_pynvml():
     return pynvml
 
 
-def _capwords(words, separator):
+def _capwords(words: str, separator: str) -> str:
     return separator.join(word.capitalize() for word in words.split(separator))
 
 
-def _wraps(wrapped):
-    def decorate(wrapper):
+def _wraps(wrapped: "Callable[..., Any]") -> "Callable[..., Any]":
+    def decorate(wrapper: "Callable[..., Any]") -> "Callable[..., Any]":
         wrapper.__name__ = wrapped.__name__
         wrapper.__doc__ = wrapped.__doc__
         return wrapper

@@ -6,7 +6,11 @@ Runs on hosts: Python >= 3.6, stdlib only.
 import os
 import sys
 
-from probe_processes import number, read, read_all, text
+from probe_processes import Users, number, read, read_all, text  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ENVIRON_SIGNS = (
     (b"RUNPOD_POD_ID", "runpod"),
@@ -47,7 +51,7 @@ VENDOR_SIGNS = (
 )
 
 
-def facts(users, root=""):
+def facts(users: Users, root: str = "") -> "dict[str, Any]":
     """The hello's facts. `root` stands before each path, for tests."""
     system = os.uname()
     environ = read_all(root + "/proc/1/environ", 65536)
@@ -68,22 +72,22 @@ def facts(users, root=""):
     }
 
 
-def cores():
+def cores() -> "int | None":
     try:
         return len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
         return os.cpu_count()
 
 
-def os_name(root=""):
+def os_name(root: str = "") -> str:
     for path in ("/etc/os-release", "/usr/lib/os-release"):
         for line in read_all(root + path, 65536).split(b"\n"):
             if line.startswith(b"PRETTY_NAME="):
-                return text(line.split(b"=", 1)[1].strip().strip(b"\"'"), 128)
+                return str(text(line.split(b"=", 1)[1].strip().strip(b"\"'"), 128))
     return ""
 
 
-def incarnation(root=""):
+def incarnation(root: str = "") -> str:
     """Boot id and start of PID 1: a restarted container keeps the one and changes the other."""
     boot = text((read(root + "/proc/sys/kernel/random/boot_id", 64) or b"").strip(), 64)
     stat = read(root + "/proc/1/stat", 4096) or b""
@@ -92,16 +96,16 @@ def incarnation(root=""):
     return "%s:%s" % (boot, "" if started is None else started)
 
 
-def driver(root=""):
+def driver(root: str = "") -> "str | None":
     """The version of the loaded kernel module; known even where NVML cannot be opened."""
     line = (read(root + "/proc/driver/nvidia/version", 1024) or b"").split(b"\n", 1)[0]
     for word in line.split():
         if word[:1].isdigit() and word.count(b".") in (1, 2) and word.replace(b".", b"").isdigit():
-            return text(word, 32)
+            return str(text(word, 32))
     return None
 
 
-def container(environ, root=""):
+def container(environ: bytes, root: str = "") -> "bool | None":
     """True inside a container, False on a machine of its own, None when nothing tells."""
     if b"\0container=" in b"\0" + environ or os.path.exists(root + "/.dockerenv"):
         return True
@@ -120,7 +124,7 @@ def container(environ, root=""):
     return None
 
 
-def platform(environ, root=""):
+def platform(environ: bytes, root: str = "") -> "str | None":
     """The rental platform by what it leaves in PID 1's environment, in files, in the firmware."""
     own = b"\0".join(os.fsencode(name + "=") for name in os.environ) if not root else b""
     names = b"\0" + environ + b"\0" + own

@@ -6,20 +6,24 @@ Runs on hosts: Python >= 3.6, stdlib only. Files of /proc are kept open and read
 import os
 import time
 
-from probe_processes import number, read, read_all
+from probe_processes import number, read, read_all  # type: ignore[import-not-found]
 
-MEMORY = (b"MemTotal:", b"MemAvailable:", b"SwapTotal:", b"SwapFree:")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 VIRTUAL_NETS = (b"lo", b"veth", b"docker", b"br-", b"virbr", b"cni", b"flannel", b"cali", b"ifb")
 NO_LIMIT = 1 << 60
 
 
-class Opened(object):
+class Opened:
     """A file of /proc, held open; `read` gives its present text or None."""
 
-    def __init__(self, path, limit=65536):
-        self.path, self.limit, self.fd = path, limit, None
+    def __init__(self, path: str, limit: int = 65536) -> None:
+        self.path, self.limit = path, limit
+        self.fd = None  # type: int | None
 
-    def read(self):
+    def read(self) -> "bytes | None":
         try:
             if self.fd is None:
                 self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -31,47 +35,49 @@ class Opened(object):
             return None
 
 
-class HostReader(object):
+class HostReader:
     """CPU, memory, network and cgroup numbers of each tick."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.stat = Opened("/proc/stat", 4096)
         self.meminfo = Opened("/proc/meminfo", 8192)
         self.loadavg = Opened("/proc/loadavg", 128)
         self.net = Opened("/proc/net/dev")
         self.cgroup = Cgroup()
-        self.cpu_before = None
-        self.net_before = None
-        self.shm_at = None
-        self.shm = {}
+        self.cpu_before = None  # type: list[int] | None
+        self.net_before = None  # type: tuple[float, int, int] | None
+        self.seldom_due = 0.0
         up = (read("/proc/uptime", 128) or b"").split()
         self.uptime_from = (_real(up[0]) if up else None, time.monotonic())
         self.cpu_now()
 
-    def read(self):
+    def read(self, focus: bool = False) -> "dict[str, Any]":
         """The numbers of now, ready for the line."""
         now = time.monotonic()
-        numbers = self.memory()
+        seldom = now >= self.seldom_due - 0.05
+        numbers = self.memory(seldom)
         numbers.update(self.cpu_now())
-        numbers.update(self.net_now(now))
         numbers.update(self.cgroup.read(now))
-        numbers.update(self.shm_now(now))
-        load = (self.loadavg.read() or b"").split()
-        numbers["load1"] = _real(load[0]) if load else None
+        if seldom:
+            self.seldom_due = now + (1.0 if focus else 2.0)
+            numbers.update(self.net_now(now))
+            numbers.update(self.shm_now())
+            load = (self.loadavg.read() or b"").split()
+            numbers["load1"] = _real(load[0]) if load else None
         up, at = self.uptime_from
         numbers["uptime_s"] = round(up + now - at, 1) if up is not None else None
         return numbers
 
-    def cpu_now(self):
+    def cpu_now(self) -> "dict[str, Any]":
         """Busy and stolen share since the last call; iowait counts as idle."""
         line = (self.stat.read() or b"").split(b"\n", 1)[0].split()
-        ticks = [number(part) for part in line[1:9]]
-        if line[:1] != [b"cpu"] or len(ticks) < 4 or None in ticks:
+        ticks = [int(part) for part in line[1:9] if part.isdigit()]
+        if line[:1] != [b"cpu"] or len(ticks) < 4 or len(ticks) != len(line[1:9]):
             return {"cpu_pct": None, "steal_pct": None}
         before, self.cpu_before = self.cpu_before, ticks
         if before is None or len(before) != len(ticks):
             return {"cpu_pct": None, "steal_pct": None}
-        spent = [max(0, new - old) for new, old in zip(ticks, before)]
+        spent = [max(0, ticks[place] - old) for place, old in enumerate(before)]
         total = sum(spent)
         if total < 5:
             self.cpu_before = before
@@ -83,20 +89,25 @@ class HostReader(object):
             "steal_pct": round(100.0 * stolen / total, 1),
         }
 
-    def memory(self):
+    def memory(self, all_of_it: bool = True) -> "dict[str, Any]":
+        """RAM by what could be given back; swap when asked for all of it."""
         raw = self.meminfo.read() or b""
-        total, free, swap, swap_free = (_kib(raw, name) for name in MEMORY)
+        total, free = _kib(raw, b"MemTotal:"), _kib(raw, b"MemAvailable:")
         if free is None:
             parts = [_kib(raw, name) for name in (b"MemFree:", b"Buffers:", b"\nCached:")]
-            free = sum(parts) if None not in parts else None
-        return {
+            known = [part for part in parts if part is not None]
+            free = sum(known) if len(known) == len(parts) else None
+        numbers = {
             "mem_total_mib": total >> 10 if total is not None else None,
-            "mem_used_mib": max(0, total - free) >> 10 if None not in (total, free) else None,
-            "swap_total_mib": swap >> 10 if swap is not None else None,
-            "swap_used_mib": max(0, swap - swap_free) >> 10 if None not in (swap, swap_free) else None,
+            "mem_used_mib": _used(total, free),
         }
+        if all_of_it:
+            swap, unused = _kib(raw, b"SwapTotal:"), _kib(raw, b"SwapFree:")
+            numbers["swap_total_mib"] = swap >> 10 if swap is not None else None
+            numbers["swap_used_mib"] = _used(swap, unused)
+        return numbers
 
-    def net_now(self, now):
+    def net_now(self, now: float) -> "dict[str, Any]":
         """Rates over real interfaces: bridges and veths would count the same bytes again."""
         received = sent = 0
         raw = self.net.read()
@@ -118,38 +129,40 @@ class HostReader(object):
             "net_tx_mib_s": round((sent - before[2]) / unit, 3),
         }
 
-    def shm_now(self, now):
-        if self.shm_at is not None and now - self.shm_at < 2.0:
-            return {}
-        self.shm_at = now
+    def shm_now(self) -> "dict[str, Any]":
         try:
             size = os.statvfs("/dev/shm")
         except OSError:
             return {"shm_free_mib": None, "shm_total_mib": None}
         unit = size.f_frsize
-        return {"shm_free_mib": size.f_bavail * unit >> 20, "shm_total_mib": size.f_blocks * unit >> 20}
+        return {
+            "shm_free_mib": size.f_bavail * unit >> 20,
+            "shm_total_mib": size.f_blocks * unit >> 20,
+        }
 
 
-class Cgroup(object):
+class Cgroup:
     """Memory that this container or session may use, and how often the kernel killed for it."""
 
-    def __init__(self):
-        self.folder, self.version = _memory_cgroup()
+    def __init__(self) -> None:
+        found = _memory_cgroup()
+        self.folder = found[0] if found else None
+        self.version = found[1] if found else 2
         two = self.version == 2
         self.current = self._file("memory.current" if two else "memory.usage_in_bytes")
         self.events = self._file("memory.events" if two else "memory.oom_control")
         self.vmstat = Opened("/proc/vmstat")
-        self.slow_at = self.kills_at = None
-        self.kills = None
-        self.limit = self.cache = None
+        self.slow_at = self.kills_at = None  # type: float | None
+        self.kills = None  # type: int | None
+        self.limit = self.cache = None  # type: int | None
 
-    def _file(self, name):
+    def _file(self, name: str) -> "Opened | None":
         return Opened(self.folder + "/" + name, 8192) if self.folder else None
 
-    def read(self, now):
-        if self.kills_at is None or now - self.kills_at >= 1.9:
+    def read(self, now: float) -> "dict[str, Any]":
+        if self.kills_at is None or now - self.kills_at >= (1.9 if self.limit is not None else 4.9):
             self.kills_at, self.kills = now, self._kills()
-        numbers = {"cgroup_oom_kills": self.kills}
+        numbers = {"cgroup_oom_kills": self.kills}  # type: dict[str, Any]
         if self.folder is None:
             return numbers
         if self.slow_at is None or now - self.slow_at >= 5.0:
@@ -162,15 +175,15 @@ class Cgroup(object):
         numbers["cgroup_limit_mib"] = self.limit >> 20
         return numbers
 
-    def _read_slow(self):
+    def _read_slow(self) -> None:
         """The limit, and the file cache that the kernel gives back before it kills."""
-        two = self.version == 2
-        limit = number(read(self.folder + ("/memory.max" if two else "/memory.limit_in_bytes"), 64))
+        two, folder = self.version == 2, self.folder or ""
+        limit = number(read(folder + ("/memory.max" if two else "/memory.limit_in_bytes"), 64))
         self.limit = limit if limit is not None and limit < NO_LIMIT else None
-        stat = b"\n" + read_all(self.folder + "/memory.stat", 16384)
+        stat = b"\n" + read_all(folder + "/memory.stat", 16384)
         self.cache = _value(stat, b"\ninactive_file " if two else b"\ntotal_inactive_file ")
 
-    def _kills(self):
+    def _kills(self) -> "int | None":
         raw = self.events.read() if self.events else None
         kills = _value(b"\n" + raw, b"\noom_kill ") if raw else None
         if kills is None or self.limit is None:
@@ -179,9 +192,9 @@ class Cgroup(object):
         return kills
 
 
-def _memory_cgroup():
-    """(folder, version) of the nearest cgroup with a memory limit, or (None, None)."""
-    one = two = None
+def _memory_cgroup() -> "tuple[str, int] | None":
+    """(folder, version) of the nearest cgroup with a memory limit."""
+    one = two = None  # type: str | None
     for line in read_all("/proc/self/cgroup", 65536).split(b"\n"):
         parts = line.split(b":", 2)
         if len(parts) != 3:
@@ -190,19 +203,20 @@ def _memory_cgroup():
             two = os.fsdecode(parts[2])
         elif b"memory" in parts[1].split(b","):
             one = os.fsdecode(parts[2])
-    found = None
+    found = None  # type: tuple[str, int] | None
     for root, path, version, name in (
         ("/sys/fs/cgroup/memory", one, 1, "memory.limit_in_bytes"),
         ("/sys/fs/cgroup", two, 2, "memory.max"),
         ("/sys/fs/cgroup/unified", two, 2, "memory.max"),
     ):
         found = found or (_nearest(root, path, version, name) if path is not None else None)
-    return found or (None, None)
+    return found
 
 
-def _nearest(root, path, version, name):
+def _nearest(root: str, path: str, version: int, name: str) -> "tuple[str, int] | None":
     """From the own cgroup up; inside a container the own path is often that of the outside."""
-    first, path = None, "/" + path.strip("/")
+    first = None  # type: tuple[str, int] | None
+    path = "/" + path.strip("/")
     for _ in range(32):
         folder = (root + path).rstrip("/")
         limit = read(folder + "/" + name, 64)
@@ -216,25 +230,31 @@ def _nearest(root, path, version, name):
     return first
 
 
-def _value(raw, name):
+def _value(raw: bytes, name: bytes) -> "int | None":
     """The number after `name` in a list of names and numbers."""
     start = raw.find(name)
     if start < 0:
         return None
     end = raw.find(b"\n", start + len(name))
-    return number(raw[start + len(name) : end if end >= 0 else len(raw)])
+    value = number(raw[start + len(name) : end if end >= 0 else len(raw)])  # type: int | None
+    return value
 
 
-def _kib(raw, name):
+def _kib(raw: bytes, name: bytes) -> "int | None":
     start = raw.find(name)
     if start < 0:
         return None
-    return number((raw[start + len(name) : start + 64].split() or [b""])[0])
+    value = number((raw[start + len(name) : start + 64].split() or [b""])[0])  # type: int | None
+    return value
 
 
-def _real(raw):
+def _used(total: "int | None", free: "int | None") -> "int | None":
+    return max(0, total - free) >> 10 if total is not None and free is not None else None
+
+
+def _real(raw: bytes) -> "float | None":
     try:
         value = float(raw)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
     return value if 0.0 <= value < 1e12 else None

@@ -6,14 +6,20 @@ Runs on hosts: Python >= 3.6, stdlib only. A pid that is not of this namespace s
 import os
 import time
 
-NOT_HERE = (3, 13, 25)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from probe_card import Card, CardReader  # type: ignore[import-not-found]
+    from probe_smi_lists import SmiLists  # type: ignore[import-not-found]
+
 CONTAINER_ENVIRON = 256 * 1024
 HERTZ = float(os.sysconf("SC_CLK_TCK") or 100)
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 MARKER = b"COCKPIT_RUN="
 
 
-def read(path, limit=65536):
+def read(path: str, limit: int = 65536) -> "bytes | None":
     """A file's first bytes; None when it cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -27,13 +33,13 @@ def read(path, limit=65536):
         os.close(fd)
 
 
-def read_all(path, limit):
+def read_all(path: str, limit: int) -> bytes:
     """A file that comes in pieces (environ, kernel lists), up to `limit` bytes."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, ValueError):
         return b""
-    parts, size = [], 0
+    parts, size = [], 0  # type: list[bytes], int
     try:
         while size < limit:
             part = os.read(fd, limit - size)
@@ -48,46 +54,47 @@ def read_all(path, limit):
     return b"".join(parts)
 
 
-def text(raw, limit=512):
+def text(raw: bytes, limit: int = 512) -> str:
     return raw[:limit].decode("utf-8", "replace")
 
 
-def number(raw):
+def number(raw: "bytes | None") -> "int | None":
     """A whole number out of /proc; None for anything else."""
     try:
-        return int(raw)
-    except (TypeError, ValueError):
+        return int(raw) if raw is not None else None
+    except ValueError:
         return None
 
 
-class Users(object):
+class Users:
     """Names of uids out of /etc/passwd alone: a directory service could hang."""
 
-    def __init__(self):
-        self.names = {}
+    def __init__(self) -> None:
+        self.names = {}  # type: dict[int, str]
         for line in read_all("/etc/passwd", 1 << 20).split(b"\n"):
             parts = line.split(b":")
-            if len(parts) > 2 and number(parts[2]) is not None:
-                self.names.setdefault(int(parts[2]), text(parts[0], 64))
+            uid = number(parts[2]) if len(parts) > 2 else None
+            if uid is not None:
+                self.names.setdefault(uid, text(parts[0], 64))
 
-    def name(self, uid):
+    def name(self, uid: int) -> str:
         return self.names.get(uid, str(uid))
 
 
-class ProcessReader(object):
+class ProcessReader:
     """Lists of a card's processes, with what /proc adds. Remembers what does not change."""
 
-    def __init__(self, users, other_lists):
+    def __init__(self, users: Users, other_lists: "SmiLists") -> None:
         self.users = users
         self.other_lists = other_lists
-        self.known = {}
+        self.known = {}  # type: dict[int, dict[str, Any]]
         self.versions = {"Compute": [3, 2], "Graphics": [3, 2]}
         self.pid_max = number(read("/proc/sys/kernel/pid_max")) or 4194304
         self.check_holders = os.path.exists("/dev/nvidiactl") and _own_namespace()
 
-    def of_card(self, reader, card):
+    def of_card(self, reader: "CardReader", card: "Card") -> "list[dict[str, Any]] | None":
         """The processes of `card`; None when they cannot be known this time."""
-        sizes, answered = {}, False
+        sizes, answered = {}, False  # type: dict[int, int | None], bool
         for kind in ("Compute", "Graphics"):
             listed = self._list(reader, card, kind)
             if listed is None:
@@ -103,15 +110,15 @@ class ProcessReader(object):
         total = card.now.get("mem_total_mib")
         return [self._details(pid, size, total, now) for pid, size in list(sizes.items())[:512]]
 
-    def _list(self, reader, card, kind):
+    def _list(self, reader: "CardReader", card: "Card", kind: str) -> "list[Any] | None":
         """The newest version of the list that can be believed. Raises for a lost card."""
         if kind in card.off:
             return None
-        nvml, best = reader.nvml, None
+        nvml, best = reader.nvml, None  # type: Any, list[Any] | None
         for version in self.versions[kind]:
             call = getattr(nvml, "nvmlDeviceGet%sRunningProcesses_v%d" % (kind, version), None)
             name = "%s_v%d" % (kind, version)
-            listed = reader.ask(card, name, call, card.handle) if call else None
+            listed = reader.ask(card, name, call, card.handle) if call else None  # type: list[Any] | None
             if listed is not None and self._plausible(listed):
                 return listed
             best = best if best is not None else listed
@@ -120,27 +127,29 @@ class ProcessReader(object):
                 card.off.add(kind)
             return None
         if kind == "Compute":
-            other = self.other_lists.of_card(card.now["uuid"])
+            other = self.other_lists.of_card(card.now["uuid"])  # type: list[Any] | None
             if other is not None:
                 return other
         return [entry for entry in best if self._plausible([entry])]
 
-    def _plausible(self, listed):
+    def _plausible(self, listed: "list[Any]") -> bool:
         """A driver once changed the struct under the same symbol: its pids are no pids."""
         return all(0 < entry.pid <= self.pid_max for entry in listed)
 
-    def _forget(self, now):
+    def _forget(self, now: float) -> None:
         if len(self.known) > 256:
             self.known = {pid: kept for pid, kept in self.known.items() if now - kept["at"] < 60.0}
 
-    def _details(self, pid, size, total, now):
+    def _details(
+        self, pid: int, size: "int | None", total: "int | None", now: float
+    ) -> "dict[str, Any]":
         used = size >> 20 if size is not None and 0 <= size < 1 << 54 else None
         if used is not None and total and used > 2 * total:
             used = None
-        process = {"pid": pid, "mem_used_mib": used}
+        process = {"pid": pid, "mem_used_mib": used}  # type: dict[str, Any]
         stat = read("/proc/%d/stat" % pid, 4096)
         fields = stat[stat.rfind(b")") + 1 :].split() if stat else []
-        if len(fields) < 20:
+        if stat is None or len(fields) < 20:
             process["visible"] = False
             return process
         started = number(fields[19])
@@ -156,15 +165,22 @@ class ProcessReader(object):
             known["busy"], known["at"] = busy, now
         return process
 
-    def _meet(self, pid, stat, started):
+    def _meet(self, pid: int, stat: bytes, started: "int | None") -> "dict[str, Any]":
         """What does not change while a process lives."""
-        known = {"started": started, "busy": None, "at": time.monotonic(), "told": {"visible": False}}
+        known = {  # type: dict[str, Any]
+            "started": started,
+            "busy": None,
+            "at": time.monotonic(),
+            "told": {"visible": False},
+        }
         if self.check_holders and not _holds_a_card(pid):
             return known
-        told = {
+        told = {  # type: dict[str, Any]
             "started_ticks": started,
             "name": text(stat[stat.find(b"(") + 1 : stat.rfind(b")")], 64),
-            "command": text((read("/proc/%d/cmdline" % pid, 4096) or b"").replace(b"\0", b" ").strip(), 1000),
+            "command": text(
+                (read("/proc/%d/cmdline" % pid, 4096) or b"").replace(b"\0", b" ").strip(), 1000
+            ),
             "run": run_of(pid),
         }
         try:
@@ -175,7 +191,7 @@ class ProcessReader(object):
         return known
 
 
-def run_of(pid):
+def run_of(pid: int) -> "str | None":
     """The run of ours that a process belongs to, by its environment; readable for our own user's."""
     environ = b"\0" + read_all("/proc/%d/environ" % pid, CONTAINER_ENVIRON)
     start = environ.find(b"\0" + MARKER)
@@ -186,9 +202,9 @@ def run_of(pid):
     return text(environ[start : end if end >= 0 else len(environ)], 128) or None
 
 
-def _by_pid(listed):
+def _by_pid(listed: "list[Any]") -> "dict[int, int | None]":
     """Memory by pid; a process in several MIG instances counts with the sum."""
-    sizes = {}
+    sizes = {}  # type: dict[int, int | None]
     for entry in listed:
         size = entry.usedGpuMemory
         size = size if size is not None and 0 <= size < 1 << 54 else None
@@ -197,14 +213,14 @@ def _by_pid(listed):
     return sizes
 
 
-def _own_namespace():
+def _own_namespace() -> bool:
     try:
         return os.readlink("/proc/self/ns/pid") != INITIAL_PID_NAMESPACE
     except OSError:
         return False
 
 
-def _holds_a_card(pid):
+def _holds_a_card(pid: int) -> bool:
     """Whether the process has a card open: the driver's pid may be another namespace's number."""
     folder = "/proc/%d/fd" % pid
     try:

@@ -8,21 +8,25 @@ import _thread
 import os
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 PLACES = ("/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib", "/usr/local/bin", "/opt/bin")
 EVERY_S = 10.0
 LIMIT_S = 20
 QUERY = ("--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv,noheader,nounits")
 
 
-class Listed(object):
+class Listed:
     """One process, shaped as NVML's struct is."""
 
-    def __init__(self, pid, used):
+    def __init__(self, pid: int, used: "int | None") -> None:
         self.pid = pid
         self.usedGpuMemory = used
 
 
-def find_smi():
+def find_smi() -> "str | None":
     """nvidia-smi by PATH and by the places where images keep it; None when there is none."""
     for place in os.environ.get("PATH", "").split(":") + list(PLACES):
         path = place + "/nvidia-smi"
@@ -31,15 +35,15 @@ def find_smi():
     return None
 
 
-class SmiLists(object):
+class SmiLists:
     """The newest answer of nvidia-smi, asked anew in the background at most every ten seconds."""
 
-    def __init__(self):
-        self.lists = None
+    def __init__(self) -> None:
+        self.lists = None  # type: dict[str, list[Listed]] | None
         self.busy = False
-        self.asked_at = None
+        self.asked_at = None  # type: float | None
 
-    def of_card(self, uuid):
+    def of_card(self, uuid: str) -> "list[Any] | None":
         """The processes of a card; None until nvidia-smi answered."""
         now = time.monotonic()
         if not self.busy and (self.asked_at is None or now - self.asked_at >= EVERY_S):
@@ -47,7 +51,7 @@ class SmiLists(object):
             _thread.start_new_thread(self._ask, ())
         return None if self.lists is None else self.lists.get(uuid, [])
 
-    def _ask(self):
+    def _ask(self) -> None:
         import subprocess
 
         try:
@@ -66,9 +70,9 @@ class SmiLists(object):
             self.busy = False
 
 
-def parsed(output):
+def parsed(output: bytes) -> "dict[str, list[Listed]]":
     """uuid -> processes, out of CSV rows; rows that are none are skipped."""
-    lists = {}
+    lists = {}  # type: dict[str, list[Listed]]
     for row in output.decode("utf-8", "replace").splitlines():
         parts = [part.strip() for part in row.split(",")]
         if len(parts) != 3 or not parts[1].isdigit() or int(parts[1]) == 0:

@@ -6,18 +6,25 @@ Runs on hosts: Python >= 3.6, stdlib and NVIDIA's pynvml only.
 import os
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from probe_card import Card  # type: ignore[import-not-found] # noqa: F401
+    from probe_gpus import GpuReader  # type: ignore[import-not-found]
+
 XID_EVENT = 8
 SAME_WITHIN_S = 10.0
 RECORDS_MAX = 256
 
 
-class EventSet(object):
+class EventSet:
     """NVML's Xid events of every card that has them. Polled without waiting, on the NVML thread."""
 
-    def __init__(self, reader):
+    def __init__(self, reader: "GpuReader") -> None:
         self.nvml = nvml = reader.nvml
-        self.set = None
-        self.cards = []
+        self.set = None  # type: Any
+        self.cards = []  # type: list[tuple[int | None, Card]]
         try:
             events = nvml.nvmlEventSetCreate()
         except (nvml.NVMLError, AttributeError):
@@ -32,9 +39,9 @@ class EventSet(object):
         if self.cards:
             self.set = events
 
-    def poll(self):
+    def poll(self) -> "list[dict[str, Any]]":
         """The events since the last call."""
-        found = []
+        found = []  # type: list[dict[str, Any]]
         while self.set is not None and len(found) < 64:
             try:
                 event = self.nvml.nvmlEventSetWait_v2(self.set, 0)
@@ -50,8 +57,8 @@ class EventSet(object):
             found.append(self._event(event))
         return found
 
-    def _event(self, event):
-        address, card = _address(event.device), None
+    def _event(self, event: "Any") -> "dict[str, Any]":
+        address, card = _address(event.device), None  # type: int | None, Card | None
         for known, candidate in self.cards:
             if known == address:
                 card = candidate
@@ -64,30 +71,31 @@ class EventSet(object):
         }
 
 
-def _address(handle):
+def _address(handle: "Any") -> "int | None":
     """The number behind an opaque pointer, to tell handles apart."""
     from ctypes import c_void_p, cast
 
     return cast(handle, c_void_p).value
 
 
-class KernelLog(object):
+class KernelLog:
     """New lines of /dev/kmsg that speak of an Xid; silent where the log may not be read."""
 
-    def __init__(self, path="/dev/kmsg"):
-        self.fd = None
+    def __init__(self, path: str = "/dev/kmsg") -> None:
+        self.fd = None  # type: int | None
         try:
             self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.lseek(self.fd, 0, os.SEEK_END)
         except (OSError, ValueError):
             self.close()
 
-    def close(self):
+    def close(self) -> None:
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
 
-    def poll(self):
+    def poll(self) -> "list[dict[str, Any]]":
+        """The events since the last call."""
         found = []
         for _ in range(RECORDS_MAX):
             if self.fd is None:
@@ -109,7 +117,7 @@ class KernelLog(object):
         return found
 
 
-def xid_of(record):
+def xid_of(record: bytes) -> "dict[str, Any] | None":
     """An event out of a record "6,1234,5678901234,-;NVRM: Xid (PCI:0000:65:00): 79, …", or None."""
     start = record.find(b"NVRM: Xid (PCI:")
     if start < 0:
@@ -128,7 +136,7 @@ def xid_of(record):
     }
 
 
-def bus_key(bus):
+def bus_key(bus: "str | None") -> "str | None":
     """0000:65:00 and 00000000:65:00.0 are the same card."""
     parts = (bus or "").split(".")[0].split(":")
     try:
@@ -137,13 +145,15 @@ def bus_key(bus):
         return None
 
 
-class XidBook(object):
+class XidBook:
     """Events of both sources, each told once and with its card's index."""
 
-    def __init__(self):
-        self.recent = {}
+    def __init__(self) -> None:
+        self.recent = {}  # type: dict[tuple[int, str | None], tuple[float, str]]
 
-    def fresh(self, events, buses):
+    def fresh(
+        self, events: "list[dict[str, Any]]", buses: "dict[str | None, int]"
+    ) -> "list[dict[str, Any]]":
         """Those not told within the last seconds; `buses` is bus_key -> index."""
         told = []
         for event in events:
