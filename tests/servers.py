@@ -36,9 +36,9 @@ import pytest
 from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
+from cockpit.transport.attempt import Limits
 from cockpit.transport.base import AskSecret, HostTransport
 from cockpit.transport.connector import make_transport
-from cockpit.transport.opening import Limits
 
 SSHD = "/usr/sbin/sshd"
 START_TIMEOUT_S = 10.0

@@ -9,9 +9,9 @@ from pathlib import Path
 from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
+from cockpit.transport.attempt import Limits
 from cockpit.transport.base import AskSecret, HostTransport
 from cockpit.transport.local import LocalTransport
-from cockpit.transport.opening import Limits
 from cockpit.transport.ssh import SshTransport
 from cockpit.transport.trust import trust_key
 

@@ -16,6 +16,7 @@ from cockpit.transport.inbox import Tail
 from cockpit.transport.own_thread import in_own_thread
 
 STAGGER_S = 0.25
+LAST_WORDS_S = 0.5
 AddressInfo: TypeAlias = tuple[Any, Any, int, str, Any]
 
 
@@ -140,7 +141,9 @@ class ProxyProcess:
             theirs.close()
         return cls(process), ours
 
-    def last_words(self) -> str:
+    async def last_words(self) -> str:
+        """The last line of its stderr, once it has said everything."""
+        await asyncio.wait({self._reading}, timeout=LAST_WORDS_S)
         lines = self._stderr.bytes().decode("utf-8", "replace").splitlines()
         return next((line for line in reversed(lines) if line.strip()), "")
 

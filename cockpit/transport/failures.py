@@ -1,7 +1,8 @@
 """Foreign exceptions become ours: each class of failure has its own error, and `why` names the case.
 
     HostUnreachable       why = refused | timeout | no_such_name | no_route | no_banner | login_timeout | not_ssh |
-                                busy | jump_refused | proxy_command | bad_name | jump_loop; code bad_ssh_config
+                                busy | login_lost | jump_refused | proxy_command | bad_name | jump_loop;
+                                code bad_ssh_config
     AuthenticationFailed  why = no_key_accepted | no_keys | passphrase_needed | password_refused | declined |
                                 too_many_tries | method_not_offered
     HostKeyUnknown, HostKeyChanged (why = another_key | revoked | certificate | mismatch)
@@ -35,7 +36,7 @@ from cockpit.errors import (
 )
 from cockpit.transport.endpoints import Endpoint
 from cockpit.transport.known_hosts import KnownKeys
-from cockpit.transport.login import LoginRecord
+from cockpit.transport.questions import LoginRecord
 
 TEXT_LIMIT = 200
 PROXIES_WITHOUT_EXEC = frozenset({"ssh.runpod.io"})
@@ -51,6 +52,13 @@ class Place:
     endpoint: Endpoint
     hop: int | None = None
     """From 1 for a jump host; None for the host itself."""
+    via: str = ""
+    """The jump hosts before it."""
+
+    @property
+    def server(self) -> str:
+        """What tells one sshd from another: address and port, as seen from where it is dialled."""
+        return f"{self.via}>{self.endpoint.address}:{self.endpoint.port}"
 
     @property
     def facts(self) -> dict[str, Fact]:
@@ -154,7 +162,7 @@ def login_failed(
             return HostUnreachable(why="not_ssh", text=brief(error.reason), **place.facts)
         if not isinstance(error, asyncssh.ConnectionLost):
             return ProtocolError(why="broken", text=brief(error.reason), **place.facts)
-    return HostUnreachable(why="busy", text=brief(error), **place.facts)
+    return HostUnreachable(why="login_lost", text=brief(error), **place.facts)
 
 
 def denied(

@@ -33,11 +33,14 @@ def framed(token: bytes) -> bytes:
 
 
 def script_line(script: bytes, token: bytes) -> bytes:
-    """The one line to send: it prints the sentinel on both streams, then becomes `script`."""
+    """The one line to send: it prints the sentinel on both streams, then becomes `script`.
+
+    Stdout comes last: once it is seen, closing the channel no longer breaks the shell's own printing.
+    """
     if b"\0" in script:
         raise ValueError("a shell script cannot hold NUL bytes")
     opening = b"printf '\\000%s\\000' " + token
-    whole = opening + b"; " + opening + b" >&2\n" + script
+    whole = opening + b" >&2; " + opening + b"\n" + script
     return b"".join([_BYTES[byte] for byte in whole]) + b"\n"
 
 

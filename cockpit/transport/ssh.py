@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import asyncssh
 
@@ -19,6 +19,7 @@ from cockpit.errors import (
     ProxyWithoutExec,
     TransportError,
 )
+from cockpit.transport.attempt import Context, Limits
 from cockpit.transport.base import AskSecret, Completed, LinkFacts
 from cockpit.transport.channel import CommandChannel, PortStream
 from cockpit.transport.completed import complete
@@ -28,10 +29,10 @@ from cockpit.transport.failures import (
     Place,
     brief,
     dial_failed,
-    key_type,
     link_lost,
 )
-from cockpit.transport.opening import Limits, OpenedHop, Opener
+from cockpit.transport.link import Link, link_facts, places
+from cockpit.transport.opening import Opener
 from cockpit.transport.own_thread import in_own_thread
 from cockpit.transport.session import BOOTSTRAP, new_token, script_line
 from cockpit.transport.shared import shared
@@ -44,43 +45,6 @@ CHANNELS = 3
 PORT_STREAMS = 4
 OPEN_TIMEOUT_S = 30.0
 """From asking for a channel to the sentinel: rc files that start conda take seconds on a busy host."""
-
-
-class Link:
-    """One life of a connection: its hops, its listeners, and why it ended."""
-
-    def __init__(self, host: HostName) -> None:
-        self._host = host
-        self.hops: list[OpenedHop] = []
-        self.listeners: list[asyncssh.SSHListener] = []
-        self.loss: LinkLost | None = None
-        self.lost = asyncio.Event()
-
-    @property
-    def connection(self) -> asyncssh.SSHClientConnection:
-        return self.hops[-1].connection
-
-    def on_lost(self, error: Exception | None) -> None:
-        """The first hop to go names the reason; the others follow it."""
-        if self.loss is None:
-            self.loss = link_lost(error, self._host)
-        for listener in self.listeners:
-            listener.close()
-        self.lost.set()
-
-    def give_up(self, loss: LinkLost) -> None:
-        """End a connection that is of no more use; `close` cleans up after it."""
-        self.loss = self.loss or loss
-        self.connection.abort()
-
-    async def close(self) -> None:
-        if self.loss is None:
-            self.loss = LinkLost(why="closed", host=self._host)
-        for listener in self.listeners:
-            listener.close()
-        for hop in reversed(self.hops):
-            await hop.close()
-        self.lost.set()
 
 
 class SshTransport:
@@ -124,10 +88,10 @@ class SshTransport:
             if self.connected and self._facts is not None:
                 return self._facts
             started = self._clock()
-            resolved = await self._resolved()
+            resolved = await self.resolved()
             link = await self.open_hops(resolved, len(resolved.chain))
             self._link = link
-            self._facts = _facts(resolved, link, self._clock() - started)
+            self._facts = link_facts(resolved, link, self._clock() - started)
             return self._facts
 
     async def open_hops(self, resolved: ResolvedHost, count: int) -> Link:
@@ -147,14 +111,8 @@ class SshTransport:
         return link
 
     def opener(self) -> Opener:
-        return Opener(
-            self.host,
-            self._known_hosts,
-            shared(),
-            ask=self._ask,
-            clock=self._clock,
-            limits=self._limits,
-        )
+        context = Context(self.host, shared(), self._ask, self._clock, self._limits)
+        return Opener(context, self._known_hosts)
 
     async def open(self, script: bytes) -> CommandChannel:
         self._live()
@@ -223,7 +181,8 @@ class SshTransport:
         if self._link is not None:
             await self._link.close()
 
-    async def _resolved(self) -> ResolvedHost:
+    async def resolved(self) -> ResolvedHost:
+        """What would be dialled now. Raises HostUnreachable, ProxyWithoutExec."""
         resolved = await in_own_thread(
             resolve, self._spec, self._hosts, ssh_config=self._ssh_config
         )
@@ -289,30 +248,3 @@ async def _in_time(work: Awaitable[T], timeout_s: float, late: Callable[[], Exce
         return await asyncio.wait_for(work, timeout_s)
     except asyncio.TimeoutError:
         raise late() from None
-
-
-def places(resolved: ResolvedHost) -> tuple[Place, ...]:
-    """The servers of the chain, the jump hosts numbered from 1."""
-    jumps = [Place(resolved.name, hop, at) for at, hop in enumerate(resolved.jumps, start=1)]
-    target = [Place(resolved.name, resolved.target)] if resolved.target else []
-    return (*jumps, *target)
-
-
-def _facts(resolved: ResolvedHost, link: Link, connect_s: float) -> LinkFacts:
-    assert resolved.target is not None
-    key = link.connection.get_server_host_key()
-    return LinkFacts(
-        address=resolved.target.address,
-        port=resolved.target.port,
-        user=resolved.target.user,
-        key_type=key_type(key) if key else None,
-        fingerprint=key.get_fingerprint("sha256") if key else None,
-        server_version=brief(_version(link.connection)),
-        via=tuple(hop.name for hop in resolved.jumps),
-        connect_s=connect_s,
-        latency_s=sum(hop.dial_s for hop in link.hops),
-    )
-
-
-def _version(connection: Any) -> str:
-    return str(connection.get_extra_info("server_version") or "")

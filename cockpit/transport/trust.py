@@ -14,14 +14,14 @@ from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
 from cockpit.errors import HostKeyChanged, HostKeyUnknown, ProtocolError, UsageError
 from cockpit.transport.algorithms import HOST_KEYS
+from cockpit.transport.attempt import Limits
 from cockpit.transport.base import AskSecret
 from cockpit.transport.endpoints import ResolvedHost
 from cockpit.transport.failures import Place, key_type
 from cockpit.transport.known_hosts import KnownKeys, known_keys, record_key
-from cockpit.transport.opening import Limits
+from cockpit.transport.link import Link, places
 from cockpit.transport.own_thread import in_own_thread
-from cockpit.transport.ssh import Link, SshTransport, places
-from cockpit.transport.ssh_config import resolve
+from cockpit.transport.ssh import SshTransport
 
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _FAMILIES = (HOST_KEYS, HOST_KEYS[1:4], HOST_KEYS[4:])
@@ -61,11 +61,14 @@ class Truster:
         limits: Limits | None = None,
     ) -> None:
         self._spec = spec
-        self._hosts = hosts or {}
         self._file = home.known_hosts
-        self._ssh_config = ssh_config
         self._transport = SshTransport(
-            spec, home.known_hosts, hosts, ask_secret=ask_secret, limits=limits
+            spec,
+            home.known_hosts,
+            hosts,
+            ask_secret=ask_secret,
+            ssh_config=ssh_config,
+            limits=limits,
         )
 
     async def look(self, hop: int | None = None) -> KeyOffer:
@@ -99,9 +102,7 @@ class Truster:
         return await self._record(place, key)
 
     async def _resolved(self) -> ResolvedHost:
-        resolved = await in_own_thread(
-            resolve, self._spec, self._hosts, ssh_config=self._ssh_config
-        )
+        resolved = await self._transport.resolved()
         if resolved.target is None:
             raise UsageError("host_local", host=self._spec.name)
         return resolved

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from cockpit.errors import HostUnreachable, LinkLost, TransportError
+from cockpit.transport.attempt import Limits
 from cockpit.transport.base import HostTransport
 from cockpit.transport.channel import CommandChannel
-from cockpit.transport.opening import Limits
 from tests.servers import Laptop, OpenSshServer, openssh, tcp_server, until
 
 pytestmark = pytest.mark.sshd
@@ -249,7 +249,8 @@ async def test_commands_that_never_end_do_not_use_the_connection_up(
         transport = laptop.transport(server)
         await transport.connect()
         for _ in range(2):
-            channel = await transport.open(b"exec sleep 1000")
+            channel = await transport.open(b"echo up; exec sleep 1000")
+            assert await channel.read() == b"up\n"
             await channel.close()
         with pytest.raises(LinkLost) as caught:
             await transport.open(b"true")
