@@ -18,11 +18,11 @@ def finding_of_end(record: RunRecord) -> Finding | None:
             signature="cgroup-oom-kill",
             severity="fatal",
             facts=facts,
-            cause="host_oom_cgroup",
+            cause="cgroup_oom_kill",
             remedies=(
-                Remedy("fewer_loader_workers"),
-                Remedy("smaller_host_footprint"),
-                Remedy("more_host_memory"),
+                Remedy("fewer_workers"),
+                Remedy("stream_data"),
+                Remedy("raise_container_limit"),
             ),
         )
     if record.state == "lost":
@@ -32,6 +32,6 @@ def finding_of_end(record: RunRecord) -> Finding | None:
             severity="fatal",
             facts={"reason": record.reason or "unknown"},
             cause=record.reason or "killed_without_record",
-            remedies=(Remedy("relaunch_run"),),
+            remedies=(Remedy("restart_run"),),
         )
     return None

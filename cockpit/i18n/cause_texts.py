@@ -168,6 +168,11 @@ CAUSES: Final[dict[str, str]] = {
     "kernel_fault": _(
         "A GPU kernel failed; an Xid at the same second tells software from hardware."
     ),
+    "host_restarted": _("The host restarted while it ran; how it ended is not known."),
+    "killed_without_record": _(
+        "It is gone and left no record: something ended it and its supervisor at once."
+    ),
+    "run_dir_gone": _("Its folder on the host is gone; how it ended is not known."),
     # driver and environment
     "driver_mismatch": _(
         "The driver's libraries were updated under a loaded kernel "

@@ -142,7 +142,9 @@ REMOTE = "ncclRemoteError: A call failed possibly due to a network error or a re
 NCCL = "torch.distributed.DistBackendError: NCCL error in: a.cpp:1, unhandled {} error (run with NCCL_DEBUG=INFO"
 KILLED = "[8.1] {}: Killed process 4 (python3) total-vm:1kB, anon-rss:66120012kB, file-rss:0kB"
 WORKER = "RuntimeError: DataLoader worker (pid 4) is killed by signal: Killed. "
-VLLM_WORKER = "ERROR 06-01 09:13:01 [e.py:381] Worker proc VllmWorker-2 died unexpectedly (exit code: -6), shutting down"
+VLLM_WORKER = (
+    "ERROR 06-01 09:13:01 [e.py:381] Worker proc VllmWorker-2 died unexpectedly (exit code: -6)"
+)
 XID_79 = "[9.1] NVRM: Xid (PCI:0000:65:00): 79, pid=1, name=python3, GPU has fallen off the bus."
 NCCL_SHM = (
     "gpu7:1:2 [0] misc/shmutils.cc:87 NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x "
