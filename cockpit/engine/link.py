@@ -113,6 +113,13 @@ class HostLink:
         self._by_hand = True
         self._retry.set()
 
+    def doubt(self) -> None:
+        """This computer slept: find out now whether the host is still there, or try it again at once."""
+        if self.transport is not None:
+            self._sampling.doubt()
+        elif self._state.retry_at_s is not None:
+            self._retry.set()
+
     def set_cadence(self, cadence: Cadence) -> None:
         self._sampling.set_cadence(cadence)
 

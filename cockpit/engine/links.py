@@ -15,6 +15,8 @@ INTERVAL_MOST_S = 60.0
 FOCUS_INTERVAL_S = 0.5
 TIMER_LEAST_S = 0.1
 TIMER_MOST_S = 1.0
+ASLEEP_S = 20.0
+"""The wall clock went this much further than ours: this computer slept, and its connections may be dead."""
 
 
 class Links:
@@ -25,6 +27,7 @@ class Links:
         self._focused: HostName | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._started = False
+        self._wall_ahead_s = self._wall_minus_own()
 
     def get(self, host: HostName) -> HostLink | None:
         return self._links.get(host)
@@ -92,8 +95,16 @@ class Links:
             link.set_cadence(self._cadence(host))
 
     def _on_timer(self) -> None:
+        ahead_s = self._wall_minus_own()
+        if ahead_s - self._wall_ahead_s > ASLEEP_S:
+            for link in self._links.values():
+                link.doubt()
+        self._wall_ahead_s = ahead_s
         wait_s = self._judge()
         self._timer = asyncio.get_running_loop().call_later(wait_s, self._on_timer)
+
+    def _wall_minus_own(self) -> float:
+        return self._parts.clock.wall_s() - self._parts.clock.now_s()
 
     def _judge(self) -> float:
         """Judge every host; returns seconds until the next one may have gone stale."""

@@ -79,10 +79,14 @@ class Sampling:
         verdict = self._freshness.verdict(now_s)
         if verdict != "silent":
             return verdict, self._freshness.next_deadline_s(now_s)
+        self.doubt()
+        return verdict, None
+
+    def doubt(self) -> None:
+        """Start the sampler anew with little patience: a dead connection shows itself within seconds."""
         if self._sampler is not None:
             self._went_silent = True
             self._end_stream()
-        return verdict, None
 
     def set_cadence(self, cadence: Cadence) -> None:
         if cadence != self._cadence:

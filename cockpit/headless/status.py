@@ -18,7 +18,9 @@ from cockpit.engine.host_list import hosts_to_watch
 from cockpit.engine.no_runs import NoRuns
 from cockpit.engine.wiring import Wiring
 from cockpit.errors import ExitCode, UsageError
+from cockpit.headless.ask import ask_in_terminal
 from cockpit.headless.status_report import Report
+from cockpit.transport.base import AskSecret
 
 WAIT_LIMIT_S = 10.0
 LOOK_EVERY_S = 0.01
@@ -33,7 +35,8 @@ def main(args: argparse.Namespace) -> int:
     home = Home.from_environ()
     hosts = chosen(hosts_to_watch(home), args.host, home)
     report = Report(hosts, _say, as_json=args.json)
-    return asyncio.run(status(home, hosts, report, watch=args.watch))
+    ask = None if args.json else ask_in_terminal()
+    return asyncio.run(status(home, hosts, report, watch=args.watch, ask_secret=ask))
 
 
 def _say(line: str) -> None:
@@ -58,10 +61,12 @@ async def status(
     report: Report,
     *,
     watch: bool = False,
+    ask_secret: AskSecret | None = None,
     wiring: Wiring | None = None,
 ) -> int:
     """Print every host when each has answered or failed, and go on when `watch`; returns the exit code."""
-    engine = Engine(home, hosts, wiring=wiring or Wiring(make_runs=lambda _parts: NoRuns()))
+    wiring = wiring or Wiring(make_runs=lambda _parts: NoRuns())
+    engine = Engine(home, hosts, ask_secret=ask_secret, wiring=wiring)
     await engine.start()
     try:
         await answered(engine, WAIT_LIMIT_S)
@@ -83,7 +88,10 @@ async def _watch(engine: Engine, report: Report) -> None:
 
 
 async def answered(engine: Engine, limit_s: float) -> None:
-    """Return when every host has given a full sample or has failed, or when the limit is over."""
+    """Return when every host has given a full sample or has failed, or when the limit is over.
+
+    The limit does not run out while a person types a secret.
+    """
     changed = asyncio.Event()
     unsubscribe = engine.subscribe(lambda _event: changed.set())
     deadline_s = engine.now_s() + limit_s
@@ -91,6 +99,8 @@ async def answered(engine: Engine, limit_s: float) -> None:
     try:
         while not all(map(has_answered, engine.fleet.hosts.values())):
             now_s = engine.now_s()
+            if engine.person is not None and engine.person.asked:
+                deadline_s = now_s + limit_s
             if now_s >= deadline_s:
                 return
             _hurry(engine, hurried, now_s)

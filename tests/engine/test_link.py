@@ -446,6 +446,25 @@ async def test_a_restarted_machine_is_noticed(clock: FakeClock) -> None:
 
 
 @virtual
+async def test_after_a_sleep_of_this_computer_every_link_is_doubted(clock: FakeClock) -> None:
+    alive, dead = FakeHost("alive"), FakeHost("dead")
+    down = FakeHost("down", connect_errors=deque(HostUnreachable(why="refused") for _ in range(5)))
+    async with FakeFleet(clock, alive, dead, down) as fleet:
+        await asyncio.sleep(15.5)
+        for fake in (alive, dead):
+            fake.sampler.push(host_sample(fake.name))
+        await settle()
+        attempts = len(down.attempts_s)
+        dead.start_hangs = True
+        clock.wall_offset_s += 3600
+        await asyncio.sleep(1.01)
+        assert len(down.attempts_s) == attempts + 1
+        assert (len(alive.samplers), len(alive.transports)) == (2, 1)
+        await asyncio.sleep(4)
+        assert (fleet.state("dead").link, fleet.state("dead").code) == ("unreachable", "link_lost")
+
+
+@virtual
 async def test_close_is_bounded_whatever_a_host_does(clock: FakeClock) -> None:
     hosts = [FakeHost(f"h{n}", close_hangs=True) for n in range(20)]
     async with FakeFleet(clock, *hosts):
