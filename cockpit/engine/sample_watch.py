@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from cockpit.domain.detectors import HostWatch, Signal
+from cockpit.domain.detectors import HostWatch
+from cockpit.domain.incident_book import Place, key_of
 from cockpit.domain.models import HostName, HostSample
 from cockpit.engine.incident_desk import IncidentDesk
-
-_OPEN = ("open", "seen", "applied")
 
 
 class SampleWatch:
@@ -24,19 +23,8 @@ class SampleWatch:
                     signal.finding, host=sample.host, gpu=signal.gpu, evidence=signal.evidence
                 )
             else:
-                self._settle(sample.host, signal)
+                place = Place(sample.host, signal.gpu)
+                self._desk.settle(key_of(signal.finding, place), "recovered")
 
     def forget(self, host: HostName) -> None:
         self._watches.pop(host, None)
-
-    def _settle(self, host: HostName, signal: Signal) -> None:
-        """The condition is gone: what it opened has recovered."""
-        for incident in self._desk.all():
-            if (
-                incident.host == host
-                and incident.gpu == signal.gpu
-                and incident.family == signal.finding.family
-                and incident.finding.signature == signal.finding.signature
-                and incident.state in _OPEN
-            ):
-                self._desk.settle(incident.key, "recovered", signal.finding.cause)

@@ -14,7 +14,7 @@ from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
 from cockpit.engine.api import EngineApi
 from cockpit.engine.engine import Engine, open_engine
-from cockpit.engine.events import Event, LinkChanged
+from cockpit.engine.events import Event, IncidentChanged, LinkChanged
 from cockpit.engine.host_list import hosts_to_watch
 from cockpit.engine.no_runs import NoRuns
 from cockpit.engine.this_machine import has_gpu
@@ -22,7 +22,7 @@ from cockpit.engine.wiring import EngineParts, Wiring
 from cockpit.errors import ConfigError, UsageError
 from cockpit.transport.base import AskSecret, HostTransport, SecretRequest
 from tests.builders.links import FakeHost, FakeTransport, fake_wiring, settle
-from tests.builders.samples import gpu, host_sample
+from tests.builders.samples import degraded_sample, gpu, host_sample, lost_gpu
 
 HOSTS = """\
 [hosts.vast-a]
@@ -103,16 +103,33 @@ async def test_an_edited_host_is_connected_anew_with_its_last_values_kept(home: 
     await engine.close()
 
 
-async def test_a_card_that_fills_up_is_an_incident(home: Home) -> None:
+async def test_what_samples_tell_becomes_incidents_that_are_heard(home: Home) -> None:
     fakes = [FakeHost("vast-a"), FakeHost("h100")]
     engine = await running(home, *fakes)
-    for seq in range(30):
+    heard: list[tuple[str, str, int | None, str]] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, IncidentChanged):
+            found = event.incident
+            heard.append((found.family, str(found.host), found.gpu, found.state))
+
+    engine.subscribe(hear)
+    for seq in range(40):
         full = gpu(0, mem_used_mib=24_500, mem_total_mib=24_564)
         fakes[0].sampler.push(host_sample("vast-a", gpus=[full], seq=seq))
-    await settle(100)
-    assert {(i.family, i.host, i.gpu) for i in engine.incidents.all()} == {
-        ("near_full", "vast-a", 0)
-    }
+    fakes[1].sampler.push(host_sample("h100", gpus=[gpu(0), gpu(1)]))
+    fakes[1].sampler.push(host_sample("h100", gpus=[gpu(0), lost_gpu(1)], seq=1))
+    fakes[1].sampler.push(host_sample("h100", gpus=[gpu(0), gpu(1)], seq=2, cgroup_oom_kills=1))
+    fakes[1].sampler.push(degraded_sample("h100", seq=3))
+    await settle(200)
+    assert [one for one in heard if one[1] == "vast-a"] == [("near_full", "vast-a", 0, "open")]
+    assert [one for one in heard if one[1] == "h100"] == [
+        ("hardware", "h100", 1, "open"),
+        ("host_oom", "h100", None, "open"),
+        ("hardware", "h100", 1, "recovered"),
+        ("driver", "h100", None, "open"),
+    ]
+    assert engine.incidents.version > 0
     await engine.close()
 
 
