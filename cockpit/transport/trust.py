@@ -12,7 +12,13 @@ import asyncssh
 from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
-from cockpit.errors import HostKeyChanged, HostKeyUnknown, ProtocolError, UsageError
+from cockpit.errors import (
+    HostKeyChanged,
+    HostKeyUnknown,
+    HostUnreachable,
+    ProtocolError,
+    UsageError,
+)
 from cockpit.transport.algorithms import HOST_KEYS
 from cockpit.transport.attempt import Limits
 from cockpit.transport.base import AskSecret
@@ -128,7 +134,8 @@ class Truster:
         for family in _FAMILIES:
             try:
                 key = await self._offered(place, link, family)
-            except ProtocolError:
+            except (ProtocolError, HostUnreachable):
+                # OpenSSH hangs up on a client that wants only keys that it does not have.
                 if first is None:
                     raise
                 continue
