@@ -175,7 +175,7 @@ class Sampling:
                 self._start_sampler(transport, self._spec.python, self._cadence),
             )
         except asyncio.TimeoutError:
-            raise LinkLost(host=self._spec.name, why="no_answer") from None
+            raise LinkLost(host=self._spec.name, why="timeout", timeout_s=limit_s) from None
         self._went_silent = False
         self._start_took_s = self._clock.now_s() - begun_s
         return sampler

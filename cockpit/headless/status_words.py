@@ -24,12 +24,11 @@ NOTHING = "n/a"
 
 
 def reason(state: HostState) -> str | None:
-    """Why the host is not live: the host's own words where there are any; None when it is."""
+    """Why the host is not live: its driver's own words where there are any; None when it is."""
     if state.code is None:
         return None
-    words = state.why.get("words")
-    if isinstance(words, str) and words:
-        return words
+    if state.link == "degraded" and state.latest is not None and state.latest.gpu_error:
+        return state.latest.gpu_error
     facts = {**state.why, "host": state.host, "fingerprint": state.fingerprint}
     return explain(state.code, facts).headline.replace("**", "")
 
