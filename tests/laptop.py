@@ -13,8 +13,8 @@ from cockpit.transport.base import AskSecret, HostTransport
 from cockpit.transport.connector import make_transport
 from tests.endpoints import Identity, Server
 
-QUICK = Limits(connect_s=3.0, greeting_s=1.0, login_s=10.0, retry_s=0.05)
-"""Time-outs for tests that wait for one."""
+QUICK = Limits(connect_s=5.0, greeting_s=10.0, login_s=20.0, retry_s=0.05)
+"""Retries come soon; a test that waits for a time-out sets that one shorter."""
 
 
 class Laptop:

@@ -35,6 +35,29 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
         )
     ),
     "keyring": Entry((_("The keyring of this computer does not answer."),)),
+    "bad_fingerprint": Entry(
+        (_("{text} is no fingerprint; nothing was recorded."), _("That is no fingerprint.")),
+        (
+            _(
+                "It looks like SHA256: and 43 letters, as `ssh-keygen -lf` and the platforms show it."
+            ),
+        ),
+    ),
+    "no_such_hop": Entry(
+        (
+            _("There is no jump host {hop} on the way to {host}; there are: {hops}."),
+            _("There is no jump host on the way to {host}."),
+        )
+    ),
+    "host_local": Entry((_("{host} is this computer: it has no key to trust."),)),
+    "no_ssh": Entry(
+        (_("There is no ssh program on this computer to open a shell with."),),
+        (),
+        (_("Install OpenSSH's client; cockpit's own connections do without."),),
+    ),
+    "bad_ssh_config": Entry(
+        (_("ssh_config for {host} cannot be read; nothing was sent."),), (_("ssh said: {text}."),)
+    ),
     "no_hosts": Entry(
         (_("There are no hosts in {file} yet."), _("There are no hosts yet.")),
         (),
@@ -51,6 +74,10 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
     ),
     "scan_memory_later": Entry(
         (_("`cockpit scan --memory` is not part of this version yet."),), (_("Nothing was read."),)
+    ),
+    "demo_failed": Entry(
+        (_("The embedded fleet did not start: {why}."), _("The embedded fleet did not start.")),
+        (_("Nothing of it is left behind."),),
     ),
     # empty screens
     "empty_first_start": Entry(

@@ -61,6 +61,11 @@ HOST_ENTRIES: Final[dict[str, Entry]] = {
         (_("{host} answers with a key that is marked as revoked; we did not connect."),),
         (_("The mark stands in a known_hosts file. Runs on it are not touched."),),
     ),
+    "host_key_changed:certificate": Entry(
+        (_("{host} shows a certificate that does not count for it; we did not connect."),),
+        (_("It said: {text}."),),
+        (_("Trust the key itself: `cockpit hosts trust {host}`"),),
+    ),
     "host_key_changed:mismatch": Entry(
         (
             _(
@@ -185,6 +190,10 @@ HOST_ENTRIES: Final[dict[str, Entry]] = {
         ),
         (_NEXT_TRY,),
     ),
+    "unreachable:login_lost": Entry(
+        (_("{host} closed the connection in the middle of the login."),),
+        (_("It said: {text}."), _NEXT_TRY),
+    ),
     "unreachable:jump_refused": Entry(
         (
             _("{hop_name} does not let us through to {host}."),
@@ -207,9 +216,6 @@ HOST_ENTRIES: Final[dict[str, Entry]] = {
         (_("The jumps go round in a circle: {jumps}."),), (), (_("`e` change the jump"),)
     ),
     "unreachable:no_shell": Entry((_("There is no /bin/sh on {host}."),), (_("It said: {text}."),)),
-    "bad_ssh_config": Entry(
-        (_("ssh_config for {host} cannot be read; nothing was sent."),), (_("ssh said: {text}."),)
-    ),
     "proxy_no_exec": Entry(
         (
             _(
@@ -269,11 +275,6 @@ HOST_ENTRIES: Final[dict[str, Entry]] = {
     ),
     "transport": Entry(
         (_("{host} could not be used."), _("The host could not be used.")), (_("It said: {text}."),)
-    ),
-    "no_ssh": Entry(
-        (_("There is no ssh program on this computer to open a shell with."),),
-        (),
-        (_("Install OpenSSH's client; cockpit's own connections do without."),),
     ),
     # link states
     "connecting": Entry((_("Connecting to {host}."), _("Connecting."))),

@@ -146,7 +146,7 @@ class Attempt:
             else:
                 opened["sock"] = await dial(self._place.endpoint, self._limits.connect_s)
         except (OSError, TimeoutError) as error:
-            raise dial_failed(error, self._place) from error
+            raise dial_failed(error, self._place, self._limits.connect_s) from error
         dial_s = self._context.clock() - started
         try:
             connection = await self._handshake(login, record, patience, pairs, opened, proxy)
@@ -203,10 +203,12 @@ class Attempt:
         return connection
 
     def _too_late(self, login: Login) -> HostUnreachable:
-        why = "login_timeout" if login.greeted else "no_banner"
-        if self._tunnel is not None and not login.connected:
+        why, limit_s = "no_banner", self._limits.greeting_s
+        if login.greeted:
+            why, limit_s = "login_timeout", self._limits.connect_s + self._limits.login_s
+        elif self._tunnel is not None and not login.connected:
             why = "timeout"
-        return HostUnreachable(why=why, **self._place.facts)
+        return HostUnreachable(why=why, timeout_s=limit_s, **self._place.facts)
 
     def _options(self, login: Login, pairs: list[Any]) -> dict[str, Any]:
         """Everything is said here: no config file, no default key, no default known_hosts is read by asyncssh."""

@@ -52,13 +52,14 @@ class Place:
     endpoint: Endpoint
     hop: int | None = None
     """From 1 for a jump host; None for the host itself."""
-    via: str = ""
-    """The jump hosts before it."""
+    before: tuple[Endpoint, ...] = ()
+    """The jump hosts on the way to it."""
 
     @property
     def server(self) -> str:
         """What tells one sshd from another: address and port, as seen from where it is dialled."""
-        return f"{self.via}>{self.endpoint.address}:{self.endpoint.port}"
+        via = ",".join(jump.text for jump in self.before)
+        return f"{via}>{self.endpoint.address}:{self.endpoint.port}"
 
     @property
     def facts(self) -> dict[str, Fact]:
@@ -75,13 +76,12 @@ def brief(text: object) -> str:
     return safe_line(str(text))[:TEXT_LIMIT]
 
 
-def dial_failed(error: Exception, place: Place) -> TransportError:
+def dial_failed(error: Exception, place: Place, timeout_s: float | None = None) -> TransportError:
     """The TCP connection did not come about, here or at the jump host before."""
     if isinstance(error, asyncssh.ChannelOpenError):
-        why, text = _jump_answer(error), brief(error.reason)
-        return HostUnreachable(why=why, text=text, **place.facts)
+        return _refused_behind_jump(error, place)
     if isinstance(error, TimeoutError):
-        return HostUnreachable(why="timeout", **place.facts)
+        return HostUnreachable(why="timeout", timeout_s=timeout_s, **place.facts)
     if isinstance(error, socket.gaierror):
         return HostUnreachable(why="no_such_name", text=brief(error.strerror), **place.facts)
     number = error.errno if isinstance(error, OSError) else None
@@ -90,6 +90,14 @@ def dial_failed(error: Exception, place: Place) -> TransportError:
         why = "timeout"
     text = brief(error.strerror if isinstance(error, OSError) else error)
     return HostUnreachable(why=why, text=text, **place.facts)
+
+
+def _refused_behind_jump(error: asyncssh.ChannelOpenError, place: Place) -> HostUnreachable:
+    """The jump host could not reach the next server, or may not: then it is the one to name."""
+    why, facts = _jump_answer(error), dict(place.facts)
+    if why == "jump_refused" and place.before:
+        facts |= {"hop": len(place.before), "hop_name": place.before[-1].name}
+    return HostUnreachable(why=why, text=brief(error.reason), **facts)
 
 
 def _jump_answer(error: asyncssh.ChannelOpenError) -> str:

@@ -57,8 +57,7 @@ def places(resolved: ResolvedHost) -> tuple[Place, ...]:
     found: list[Place] = []
     for at, endpoint in enumerate(resolved.chain, start=1):
         hop = None if endpoint is resolved.target else at
-        via = ",".join(before.endpoint.text for before in found)
-        found.append(Place(resolved.name, endpoint, hop, via))
+        found.append(Place(resolved.name, endpoint, hop, resolved.chain[: at - 1]))
     return tuple(found)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Callable
 from dataclasses import replace
 
 import asyncssh
@@ -23,7 +22,7 @@ KEY = asyncssh.generate_private_key("ssh-ed25519")
 PLACE = Place(HostName("box"), Endpoint(name="gate", address="g.example", port=2, user="u"), hop=1)
 
 
-async def why(laptop: Laptop, port: int, *, ours: Callable[[int], str] | None = None) -> str:
+async def why(laptop: Laptop, port: int) -> str:
     """What connecting to a port of this machine comes to."""
     with pytest.raises(TransportError) as caught:
         await asyncio.wait_for(laptop.transport(Server(port, "root", KEY)).connect(), 15)
@@ -37,6 +36,7 @@ async def test_nobody_listens(laptop: Laptop) -> None:
 
 
 async def test_a_server_that_says_nothing(laptop: Laptop) -> None:
+    laptop.limits = replace(laptop.limits, greeting_s=0.3)
     async with tcp_server() as silent:
         assert await why(laptop, silent.port) == "unreachable no_banner"
 
@@ -81,6 +81,7 @@ async def test_a_very_old_ssh(laptop: Laptop) -> None:
 
 
 async def test_an_endless_banner(laptop: Laptop) -> None:
+    laptop.limits = replace(laptop.limits, greeting_s=3.0)
     async with tcp_server(b"spam " * 1_000_000) as flood:
         assert (await why(laptop, flood.port)).startswith(("protocol", "unreachable"))
 

@@ -180,6 +180,7 @@ async def test_a_jump_that_forwards_nothing(tmp_path: Path, laptop: Laptop) -> N
         with pytest.raises(HostUnreachable) as caught:
             await laptop.to(spec).connect()
     assert caught.value.facts["why"] == "jump_refused"
+    assert (caught.value.facts["hop"], caught.value.facts["hop_name"]) == (1, "gate")
 
 
 async def test_a_lost_jump_is_a_lost_link(
