@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 from typing import Final
 
 from cockpit.domain.incidents import SEVERITIES
@@ -21,7 +22,12 @@ _SUGGESTIONS: Final = 3
 
 
 def main(args: argparse.Namespace) -> int:
-    print("\n".join(lines(args.code)))
+    told = lines(args.code) if args.code else sorted({*codes(), *TITLES, *BY_ID})
+    print(
+        json.dumps({"code": args.code, "text": told}, ensure_ascii=False)
+        if args.json
+        else "\n".join(told)
+    )
     return 0
 
 

@@ -107,6 +107,11 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("`export {name}=…`, or store it: `keyring set {service} {name}`"),),
     ),
+    "env_file_unreadable": Entry(
+        (_("env.file cannot be read: {why}."), _("env.file cannot be read."))
+    ),
+    "env_file_too_large": Entry((_("env.file is too large to be one."),)),
+    "env_file_line": Entry((_("that line of env.file is not NAME=value."),)),
     "no_host_ready": Entry(
         (
             _("None of {host} can be used now; nothing was started."),
