@@ -7,6 +7,7 @@ import importlib
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -36,7 +37,7 @@ class CockpitApp(AppActions, App[str]):
     """Five modes over one engine. `engine` may be a callable that makes it, after the first paint."""
 
     TITLE = "cockpit"
-    CSS_PATH = "screens/base.tcss"
+    CSS_PATH = Path(__file__).parent / "screens" / "base.tcss"
     MODES = dict(MODES)
     BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
     COMMANDS = {commands}

@@ -32,7 +32,7 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, about: Screen[Any]) -> None:
         super().__init__()
-        self._bindings = dict(about.active_bindings)
+        self._live_keys = dict(about.active_bindings)
         self._display = about.app.get_key_display
 
     def compose(self) -> ComposeResult:
@@ -40,7 +40,7 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         pane = self.query_one(TextPane)
-        pane.show(help_paras(self._bindings, self._display, services(self).look))
+        pane.show(help_paras(self._live_keys, self._display, services(self).look))
         pane.focus()
 
     def action_close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,6 +14,9 @@ from textual.keys import _character_to_key as key_of_character
 from cockpit.i18n import _
 
 ESSENTIAL_IDS = ("back", "quit", "palette", "help")
+_SCREEN_MODULES = (
+    "fleet", "host", "runs", "run", "incidents", "launch", "desk", "first_start", "host_key", "help",
+)  # fmt: skip
 _FROM_IME = {
     "、": "/",
     "。": ".",
@@ -89,6 +94,19 @@ def _clashes(keys: Mapping[str, str]) -> list[str]:
                 words = _("[keys] {key} is given to {first} and to {second}")
                 problems.append(words.format(key=key, first=owners[key], second=name))
     return problems
+
+
+def all_binding_ids() -> set[str]:
+    """The ids of every binding of every screen and widget of ours: what `[keys]` may name."""
+    for name in _SCREEN_MODULES:
+        importlib.import_module(f"cockpit.screens.{name}")
+    modules = [module for name, module in sys.modules.items() if name.startswith("cockpit.")]
+    lists = [APP_BINDINGS]
+    for module in modules:
+        for found in vars(module).values():
+            if isinstance(found, type) and found.__module__ == module.__name__:
+                lists.append(vars(found).get("BINDINGS", []))
+    return {name for bindings in lists for name in binding_ids(bindings)}
 
 
 def binding_ids(bindings: Sequence[object]) -> list[str]:

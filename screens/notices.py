@@ -14,8 +14,7 @@ from cockpit.domain.text import safe_line
 from cockpit.engine.events import Event, IncidentChanged
 from cockpit.i18n import _
 from cockpit.screens.keys import (
-    APP_BINDINGS,
-    binding_ids,
+    all_binding_ids,
     checked_keymap,
     is_foreign_letter,
     normalised,
@@ -90,9 +89,7 @@ class Notices:
         """Take the user's `[keys]`, and say in words what could not be taken."""
         if not keys:
             return
-        known = binding_ids(APP_BINDINGS)
-        known += [id for screen in self._app.screen_stack for id in binding_ids(screen.BINDINGS)]
-        taken, problems = checked_keymap(keys, [*known, *keys])
+        taken, problems = checked_keymap(keys, all_binding_ids())
         self._app.set_keymap(taken)
         if problems:
             self._app.notify("\n".join(problems[:4]), severity="warning", markup=False)
