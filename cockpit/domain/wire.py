@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 
 from cockpit.domain.merged_host import MergedHost
 from cockpit.domain.models import HostFacts, HostName, HostSample
+from cockpit.domain.smi import PlainLines
 from cockpit.domain.text import safe_line
 
 LINE_LIMIT: Final = 256 * 1024
@@ -70,12 +71,13 @@ class SampleDecoder:
     def __init__(self, host: HostName) -> None:
         self._host = host
         self._merged = MergedHost(host)
+        self._plain: PlainLines | None = None
 
     def feed(self, line: bytes) -> Decoded:
         """Read one line without its newline; None for a line that says nothing (yet)."""
         if len(line) > LINE_LIMIT:
             return ProbeFault("line_too_long", f"{len(line)} bytes")
-        record = _parsed(line)
+        record = self._record(line)
         if record is None:
             return ProbeFault("bad_line", safe_line(line[:2048], 200)) if line.strip() else None
         kind = record.get("k")
@@ -90,6 +92,14 @@ class SampleDecoder:
                 safe_line(text, 400) if isinstance(text, str) else "",
             )
         return None
+
+    def _record(self, line: bytes) -> dict[str, object] | None:
+        """The line's record: a JSON object, or what plain lines added up to (empty until then)."""
+        if line.startswith(b"H begin"):
+            self._plain = PlainLines()
+        if self._plain is None:
+            return _parsed(line)
+        return self._plain.feed(line.rstrip(b"\r\n")) or {}
 
     def _hello(self, record: Mapping[str, object]) -> Decoded:
         self._merged = MergedHost(self._host)

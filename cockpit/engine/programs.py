@@ -101,4 +101,6 @@ def packed(program: Program, *, plain: bool = False) -> bytes:
 def fallback_script(interval_s: float) -> str:
     """The shell's own probe, for a host without Python."""
     text = (REMOTE / "fallback.sh").read_text(encoding="utf-8")
-    return text.replace("@interval@", f"{min(60.0, max(0.2, interval_s)):g}")
+    interval_s = min(60.0, max(0.2, interval_s))
+    text = text.replace("@milliseconds@", str(round(interval_s * 1000)))
+    return text.replace("@interval@", f"{interval_s:g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -14,9 +15,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-SOURCES = (HERE / "double.c",)
-SMI = HERE / "nvidia_smi.py"
-MIB = 1 << 20
+SOURCE, SMI_SOURCE = HERE / "double.c", HERE / "smi.c"
+WARNINGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
 def compiler() -> str:
@@ -27,38 +27,47 @@ def compiler() -> str:
     return found
 
 
-def build_library(folder: Path, missing: Sequence[str] = ()) -> Path:
-    """A folder that holds libnvidia-ml.so.1, without the symbols in `missing` (an old driver)."""
-    key = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES))
+def build(folder: Path, missing: Sequence[str] = ()) -> Path:
+    """A folder with libnvidia-ml.so.1 and bin/nvidia-smi; `missing` symbols make an old driver."""
+    key = hashlib.sha256(SOURCE.read_bytes() + SMI_SOURCE.read_bytes())
     key.update(" ".join(sorted(missing)).encode())
     target = folder / f"nvml-double-{key.hexdigest()[:16]}"
-    library = target / "libnvidia-ml.so.1"
-    if library.exists():
+    if target.exists():
         return target
-    target.mkdir(parents=True, exist_ok=True)
-    script = target / "exports"
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        _compile(Path(made), missing)
+        with contextlib.suppress(OSError):
+            Path(made).rename(target)
+        Path(made).mkdir(exist_ok=True)
+    return target
+
+
+def _compile(folder: Path, missing: Sequence[str]) -> None:
+    script = folder / "exports"
     hidden = f"local: {'; '.join(missing)};" if missing else ""
     script.write_text(f"{{ global: nvml*; {hidden} }};\n")
-    with tempfile.NamedTemporaryFile(dir=target, suffix=".so", delete=False) as made:
-        pass
+    library, tools = folder / "libnvidia-ml.so.1", folder / "bin"
+    tools.mkdir()
+    run = [compiler(), *WARNINGS]
     subprocess.run(
         [
-            compiler(), "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
-            "-fvisibility=hidden", "-Wl,-soname,libnvidia-ml.so.1",
-            f"-Wl,--version-script={script}", "-o", made.name, *map(str, SOURCES), "-lpthread",
+            *run, "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libnvidia-ml.so.1",
+            f"-Wl,--version-script={script}", "-o", library, SOURCE, "-lpthread",
         ],
         check=True,
         timeout=120,
     )  # fmt: skip
-    os.replace(made.name, library)
-    return target
+    if not missing:
+        smi = tools / "nvidia-smi"
+        run += ["-Wl,-rpath,$ORIGIN/..", "-o", str(smi), str(SMI_SOURCE), str(library)]
+        subprocess.run(run, check=True, timeout=120)
 
 
-def cached_library(missing: Sequence[str] = ()) -> Path:
-    """The library in this user's temporary folder: built by the first who asks."""
+def cached_build(missing: Sequence[str] = ()) -> Path:
+    """The double in this user's temporary folder: built by the first who asks."""
     folder = Path(tempfile.gettempdir()) / f"cockpit-tests-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    return build_library(folder, missing)
+    return build(folder, missing)
 
 
 @dataclass
@@ -107,12 +116,8 @@ def make_driver(
 ) -> Driver:
     """A driver double with a scenario of its own in `folder`."""
     scenario = Scenario(folder / "scenario").write(lines)
-    tools = folder / "driver-bin"
-    tools.mkdir(exist_ok=True)
-    smi = tools / "nvidia-smi"
-    if not smi.exists():
-        smi.symlink_to(SMI)
-    return Driver(cached_library(missing), scenario, tools)
+    library = cached_build(missing)
+    return Driver(library, scenario, library / "bin")
 
 
 def healthy(count: int = 8) -> list[str]:
