@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.errors import HostUnreachable, LinkLost, TransportError
+from cockpit.errors import HostUnreachable, LinkLost, ProtocolError, TransportError
 from cockpit.transport.attempt import Limits
 from cockpit.transport.base import HostTransport
 from cockpit.transport.channel import CommandChannel
@@ -67,6 +67,18 @@ async def test_stderr_is_kept_to_its_tail(box: HostTransport) -> None:
     done = await box.run(b"head -c 300000 /dev/zero | tr '\\0' x >&2; printf END >&2")
     assert len(done.stderr) == 64 * 1024
     assert done.stderr.endswith(b"xEND")
+
+
+async def test_a_command_that_floods_stderr_is_ended(
+    box: HostTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cockpit.transport.channel.STDERR_LIMIT", 1 << 20)
+    channel = await box.open(b"echo $$; exec cat /dev/zero >&2")
+    pid = int(await channel.read())
+    with pytest.raises(ProtocolError):
+        await channel.read()
+    await until(lambda: not Path(f"/proc/{pid}/cmdline").exists())
+    assert (await box.run(b"echo ok")).stdout == b"ok\n"
 
 
 async def test_an_endless_answer_is_cut_and_ended(box: HostTransport) -> None:
