@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import asyncssh
+import pexpect
 import pytest
 
 from cockpit.config.hosts import HostSpec
@@ -124,6 +126,29 @@ async def test_status_prints_eight_cards_with_their_numbers(rented: Rented) -> N
         assert (card["power_w"], card["throttle"]) == (655.5, ["power_cap"])
         assert [process["mem_used_mib"] for process in card["processes"]] == [39_000]
     assert shown["cpu_pct"] is not None and shown["mem_total_mib"] > 0
+
+
+async def test_a_locked_key_is_unlocked_at_a_terminal_and_nowhere_else(rented: Rented) -> None:
+    key = rented.laptop.identity.file
+    asyncssh.read_private_key(key).write_private_key(key, passphrase="sesame")
+    rented.laptop.trust(rented.sshd)
+    rented.hosts_toml()
+    home = str(rented.laptop.home.root)
+    env = {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"}
+    argv = ["-m", "cockpit", "status"]
+    asked = pexpect.spawn(sys.executable, argv, env={**env, "COCKPIT_HOME": home}, timeout=30)
+    await asyncio.to_thread(asked.expect, f"box: passphrase of .*{key.name}: ")
+    asked.sendline("sesame")
+    await asyncio.to_thread(asked.expect, "box:7 ")
+    await asyncio.to_thread(asked.expect, pexpect.EOF)
+    asked.close()
+    assert asked.exitstatus == 0
+    piped = await asyncio.create_subprocess_exec(
+        sys.executable, *argv, env={**env, "COCKPIT_HOME": home},
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(piped.communicate(), 60)
+    assert piped.returncode == 69 and out.startswith(b"box    no access")
 
 
 async def test_a_card_lost_in_mid_stream_shows_its_error_and_seven_go_on(rented: Rented) -> None:
