@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import termios
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
 CHECK_S = 5.0
+GONE_LIMIT_S = 6.0
+"""For an orderly end without a terminal; Textual's writer may wait for ever on one that takes no bytes."""
+HUNG_UP = 128 + signal.SIGHUP
 
 
 def watch_terminal(app: App[Any], leave: Callable[[], None]) -> None:
@@ -20,9 +25,21 @@ def watch_terminal(app: App[Any], leave: Callable[[], None]) -> None:
     if app.is_headless or app.is_web:
         return
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGHUP, signal.SIGTERM):
-        loop.add_signal_handler(number, leave)
-    app.set_interval(CHECK_S, lambda: None if terminal_is_there() else leave())
+
+    def gone() -> None:
+        _end_for_sure()
+        leave()
+
+    loop.add_signal_handler(signal.SIGTERM, leave)
+    loop.add_signal_handler(signal.SIGHUP, gone)
+    app.set_interval(CHECK_S, lambda: None if terminal_is_there() else gone())
+
+
+def _end_for_sure() -> None:
+    """Nobody sees this process any more: end it even if its farewell hangs. Runs on hosts go on."""
+    timer = threading.Timer(GONE_LIMIT_S, os._exit, (HUNG_UP,))
+    timer.daemon = True
+    timer.start()
 
 
 def terminal_is_there() -> bool:

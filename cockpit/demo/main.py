@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from cockpit.errors import StorageError
 
 START_LIMIT_S = 30.0
 END_LIMIT_S = 10.0
+SERVER_PORT = "18431"
+"""Stands in the server's profile for a port that is free when the demo starts."""
 PROFILES = Path(__file__).parent / "profiles"
 
 
@@ -108,8 +111,17 @@ def _furnish(folder: Path, count: int, addresses: list[dict[str, object]]) -> Ho
     _write(home.hosts_toml, "\n".join(tables))
     _write(home.known_hosts, "".join(known))
     for profile in sorted(PROFILES.glob("*.toml")):
-        shutil.copy(profile, home.profiles_dir / profile.name)
+        text = profile.read_text(encoding="utf-8").replace(SERVER_PORT, str(_free_port()))
+        _write(home.profiles_dir / profile.name, text)
     return home
+
+
+def _free_port() -> int:
+    """A port that nobody has now: two demos at once must not share the server's."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def _write(path: Path, text: str) -> None:

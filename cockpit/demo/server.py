@@ -22,6 +22,7 @@ from cockpit.demo.sweep import end_marked_processes
 
 HOST_FILES = Path(__file__).parent / "host_files"
 MARK = "COCKPIT_DEMO"
+LOCKS = Path(f"/dev/shm/cockpit-{os.getuid()}")
 _PIECE = 256 * 1024
 
 
@@ -170,6 +171,13 @@ def _say(hosts: Sequence[Host], keys: Sequence[asyncssh.SSHKey]) -> None:
     print(json.dumps(answer), flush=True)
 
 
+def _forget_locks(count: int, token: str) -> None:
+    """The supervisor's lock files of our cards: their uuids are this demo's and nobody else's."""
+    for host in demo_hosts(count):
+        for card in host.cards(token):
+            (LOCKS / f"gpu-{card['uuid']}.lock").unlink(missing_ok=True)
+
+
 def main() -> None:
     folder, count, token = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     os.umask(0o077)
@@ -180,6 +188,7 @@ def main() -> None:
         asyncio.run(serve(folder, count, token))
     finally:
         end_marked_processes(MARK, token)
+        _forget_locks(count, token)
         shutil.rmtree(folder, ignore_errors=True)
 
 
