@@ -17,6 +17,8 @@ CONTAINER_ENVIRON = 256 * 1024
 HERTZ = float(os.sysconf("SC_CLK_TCK") or 100)
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 MARKER = b"COCKPIT_RUN="
+PID_MAX = 1 << 22
+"""The kernel's own bound: the driver may speak of pids of the host, beyond a container's limit."""
 
 
 def read(path: str, limit: int = 65536) -> "bytes | None":
@@ -89,7 +91,6 @@ class ProcessReader:
         self.other_lists = other_lists
         self.known = {}  # type: dict[int, dict[str, Any]]
         self.versions = {"Compute": [3, 2], "Graphics": [3, 2]}
-        self.pid_max = number(read("/proc/sys/kernel/pid_max")) or 4194304
         self.check_holders = os.path.exists("/dev/nvidiactl") and _own_namespace()
 
     def of_card(self, reader: "CardReader", card: "Card") -> "list[dict[str, Any]] | None":
@@ -134,7 +135,7 @@ class ProcessReader:
 
     def _plausible(self, listed: "list[Any]") -> bool:
         """A driver once changed the struct under the same symbol: its pids are no pids."""
-        return all(0 < entry.pid <= self.pid_max for entry in listed)
+        return all(0 < entry.pid <= PID_MAX for entry in listed)
 
     def _forget(self, now: float) -> None:
         if len(self.known) > 256:

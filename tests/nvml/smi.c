@@ -17,7 +17,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef struct { u32 version; u64 total, reserved, free, used; } Memory;
 typedef struct { char legacy[16]; u32 domain, bus, device, id, subsystem; char full[32]; } Pci;
-typedef struct { u32 pid; u64 bytes; u32 gi, ci; } Proc;
+typedef struct { u32 pid; u64 bytes; } Proc;
 
 const char *nvmlErrorString(int);
 int nvmlInit_v2(void), nvmlSystemGetDriverVersion(char *, u32), nvmlSystemGetNVMLVersion(char *, u32);
@@ -33,8 +33,7 @@ int nvmlDeviceGetTotalEccErrors(void *, u32, u32, u64 *), nvmlDeviceGetCurrPcieL
 int nvmlDeviceGetCurrPcieLinkWidth(void *, u32 *), nvmlDeviceGetPersistenceMode(void *, u32 *);
 int nvmlDeviceGetMigMode(void *, u32 *, u32 *), nvmlDeviceGetPerformanceState(void *, u32 *);
 int nvmlDeviceGetComputeMode(void *, u32 *), nvmlSystemGetProcessName(u32, char *, u32);
-int nvmlDeviceGetComputeRunningProcesses_v3(void *, u32 *, void *);
-int nvmlDeviceGetGraphicsRunningProcesses_v3(void *, u32 *, void *);
+int nvmlDeviceGetComputeRunningProcesses(void *, u32 *, void *);
 
 static int units = 1, header = 1;
 static u32 count;
@@ -183,12 +182,8 @@ static int query_gpu(char **fields, int found, int only) {
 }
 
 static int list_of(void *d, Proc *found) {
-  u32 room = 256, more = 256;
-  if (nvmlDeviceGetComputeRunningProcesses_v3(d, &room, found)) room = 0;
-  Proc graphics[256];
-  if (nvmlDeviceGetGraphicsRunningProcesses_v3(d, &more, graphics)) more = 0;
-  (void)graphics;
-  return (int)room;
+  u32 room = 256;
+  return nvmlDeviceGetComputeRunningProcesses(d, &room, found) ? 0 : (int)room;
 }
 
 static void query_apps(char **fields, int found) {
