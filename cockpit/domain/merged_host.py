@@ -18,6 +18,7 @@ from cockpit.domain.models import (
     Source,
     XidEvent,
 )
+from cockpit.domain.quick_make import quick_maker
 from cockpit.domain.wire_fields import (
     DISK_CHECKS,
     FACT_CHECKS,
@@ -37,6 +38,8 @@ from cockpit.domain.wire_fields import (
 
 GPUS_MAX: Final = 64
 PROCESSES_MAX: Final = 512
+HOST_PROCESSES_MAX: Final = 1024
+"""Over all cards of a host: each keeps its share, 16 at least."""
 DISKS_MAX: Final = 64
 MIG_MAX: Final = 64
 XIDS_MAX: Final = 64
@@ -66,6 +69,7 @@ def _blank(kind: type) -> list[object]:
     return values
 
 
+_make_gpu: Final = quick_maker(GpuSample)
 _GPU_BLANK: Final = _blank(GpuSample)
 _GPU_PLACE: Final = {field.name: place for place, field in enumerate(fields(GpuSample))}
 _IDENTITY: Final = [_GPU_PLACE[name] for name in ("index", "uuid", "name", "bus_id")]
@@ -114,7 +118,7 @@ class MergedGpu:
         self._values[0] = index
         self._processes_mono_s: float | None = None
 
-    def merge(self, item: Mapping[str, object], mono_s: float) -> None:
+    def merge(self, item: Mapping[str, object], mono_s: float, most: int) -> None:
         """Take what a line says of this card; a card with an error keeps its identity alone."""
         if item.get("error") is not None:
             self._forget_readings()
@@ -126,7 +130,7 @@ class MergedGpu:
         if values[_GPU_PLACE["unified"]] is None:
             values[_GPU_PLACE["unified"]] = False
         if "processes" in item:
-            self._take_processes(item["processes"], mono_s)
+            self._take_processes(item["processes"], mono_s, most)
         if "mig_instances" in item:
             slices = (
                 _built(MigInstance, _blank(MigInstance), MIG_CHECKS, part)
@@ -137,7 +141,7 @@ class MergedGpu:
     def sample(self, mono_s: float) -> GpuSample:
         if self._processes_mono_s is not None:
             self._values[_AGE_AT] = max(0.0, round(mono_s - self._processes_mono_s, 3))
-        return GpuSample(*self._values)  # type: ignore[arg-type]
+        return _make_gpu(self._values)
 
     def _forget_readings(self) -> None:
         kept = [self._values[place] for place in _IDENTITY]
@@ -146,13 +150,13 @@ class MergedGpu:
             self._values[place] = value
         self._processes_mono_s = None
 
-    def _take_processes(self, listed: object, mono_s: float) -> None:
+    def _take_processes(self, listed: object, mono_s: float, most: int) -> None:
         if type(listed) is not list:
             self._values[_PROCESSES_AT] = ()
             self._values[_AGE_AT] = self._processes_mono_s = None
             return
         found: dict[int, ProcessSample] = {}
-        for item in _objects(listed, PROCESSES_MAX):
+        for item in _objects(listed, most):
             process = _built(ProcessSample, _PROCESS_BLANK, PROCESS_CHECKS, item)
             if process.pid is not None:
                 found.setdefault(process.pid, process)
@@ -255,11 +259,12 @@ class MergedHost:
             self._gpus = {index: self._gpus.get(index) or MergedGpu(index) for index in indices}
         read_s = record.get("gpus_mono", mono_s)
         read_mono_s = read_s if type(read_s) is float and 0 <= read_s <= mono_s else mono_s
+        most = max(16, min(PROCESSES_MAX, HOST_PROCESSES_MAX // max(1, len(self._gpus))))
         for item in _objects(record.get("gpus"), GPUS_MAX):
             index = _INDEX(item.get("index"))
             card = self._gpus.get(index) if isinstance(index, int) else None
             if card is not None:
-                card.merge(item, read_mono_s)
+                card.merge(item, read_mono_s, most)
 
 
 def _xids(listed: object) -> tuple[XidEvent, ...]:

@@ -77,6 +77,14 @@ class GpuSample:
     processes_age_s: float | None = None
     """Seconds between the reading of `processes` and this sample; None: never read."""
 
+    @property
+    def unattributed_mib(self) -> int | None:
+        """Memory in use that no listed process explains: managed memory, another container, a leak."""
+        if self.mem_used_mib is None or self.processes_age_s is None:
+            return None
+        known = sum(process.mem_used_mib or 0 for process in self.processes)
+        return max(0, self.mem_used_mib - known)
+
 
 @dataclass(frozen=True, slots=True)
 class MigInstance:
