@@ -24,7 +24,7 @@ from cockpit.transport.questions import LoginRecord, Questions
 from cockpit.transport.shared import Shared
 
 AGENT_TIMEOUT_S = 3.0
-CLEANUP_TIMEOUT_S = 3.0
+CLEANUP_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +180,19 @@ class Attempt:
             if login.may_retry and isinstance(error, (asyncssh.ConnectionLost, OSError)):
                 raise Dropped(str(error)) from error
             raise login_failed(error, self._place, record, self._known, login.methods) from error
+        except BaseException:
+            await self._abandon(task)
+            raise
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task}, timeout=CLEANUP_TIMEOUT_S)
             if (sock := opened.get("sock")) is not None and not login.connected:
                 sock.close()
+
+    async def _abandon(self, task: asyncio.Future[Any]) -> None:
+        """End a handshake that nobody waits for any more, also one that has just succeeded."""
+        task.cancel()
+        await asyncio.wait({task}, timeout=CLEANUP_TIMEOUT_S)
+        if task.done() and not task.cancelled() and task.exception() is None:
+            task.result().abort()
 
     async def _within(
         self, task: asyncio.Future[Any], login: Login, patience: Patience

@@ -12,6 +12,7 @@ import asyncssh
 from cockpit.domain.models import HostName
 from cockpit.errors import LinkLost, ProtocolError, TransportError
 from cockpit.transport.failures import link_lost, no_sentinel
+from cockpit.transport.in_time import in_time
 from cockpit.transport.inbox import Inbox, Tail
 from cockpit.transport.session import Preamble, framed
 
@@ -105,13 +106,13 @@ class _Duplex:
             return
         self._closing = True
         try:
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._flushed(), FLUSH_S)
+            with suppress(TimeoutError):
+                await in_time(FLUSH_S, self._flushed())
             self._channel.abort()
             self._inbox.end()
             self._inbox.discard()
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), CLOSE_S)
+            with suppress(TimeoutError):
+                await in_time(CLOSE_S, self._gone.wait())
         finally:
             self._over()
 

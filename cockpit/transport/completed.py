@@ -8,6 +8,7 @@ from typing import Protocol
 from cockpit.domain.models import HostName
 from cockpit.errors import LinkLost
 from cockpit.transport.base import ByteChannel, Completed
+from cockpit.transport.in_time import in_time
 
 
 class Opens(Protocol):
@@ -22,8 +23,8 @@ async def complete(
 ) -> Completed:
     """What HostTransport.run promises."""
     try:
-        return await asyncio.wait_for(_complete(transport, script, stdin, limit), timeout_s)
-    except asyncio.TimeoutError:
+        return await in_time(timeout_s, _complete(transport, script, stdin, limit))
+    except TimeoutError:
         raise LinkLost(why="timeout", host=transport.host, timeout_s=timeout_s) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from asyncssh.agent import SSHAgentClient
 from asyncssh.public_key import SSHKeyPair
 
 from cockpit.transport.endpoints import Endpoint
+from cockpit.transport.in_time import in_time
 from cockpit.transport.keyring import KeyFile, KeyRing
 from cockpit.transport.questions import MAX_TRIES, LoginRecord, Questions
 
@@ -103,8 +103,8 @@ class Credentials:
         if agent is None:
             return {}
         try:
-            pairs = await asyncio.wait_for(agent.get_keys(), timeout_s)
-        except (OSError, ValueError, asyncio.TimeoutError):
+            pairs = await in_time(timeout_s, agent.get_keys())
+        except (OSError, ValueError):
             return {}
         self._record.agent_keys = len(pairs)
         return {pair.key_public_data: pair for pair in pairs}

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from cockpit.transport.endpoints import Endpoint
+from cockpit.transport.in_time import in_time
 from cockpit.transport.inbox import Tail
 from cockpit.transport.own_thread import in_own_thread
 
@@ -22,10 +23,7 @@ AddressInfo: TypeAlias = tuple[Any, Any, int, str, Any]
 
 async def dial(endpoint: Endpoint, timeout_s: float) -> socket.socket:
     """A connected, non-blocking socket. Raises TimeoutError, socket.gaierror, OSError."""
-    try:
-        return await asyncio.wait_for(_dial(endpoint), timeout_s)
-    except asyncio.TimeoutError as error:
-        raise TimeoutError from error
+    return await in_time(timeout_s, _dial(endpoint), socket.socket.close)
 
 
 async def _dial(endpoint: Endpoint) -> socket.socket:

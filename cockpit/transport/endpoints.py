@@ -30,7 +30,6 @@ class Endpoint:
     host_key_alias: str | None = None
     user_known_hosts: tuple[Path, ...] = ()
     global_known_hosts: tuple[Path, ...] = ()
-    hash_known_hosts: bool = False
     proxy_command: str | None = None
     """From the person's own ssh_config only, tokens expanded."""
     methods: tuple[str, ...] = ("publickey", "keyboard-interactive", "password")

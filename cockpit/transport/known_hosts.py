@@ -12,7 +12,6 @@ import binascii
 import hashlib
 import hmac
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,11 +75,13 @@ def known_keys(endpoint: Endpoint, ours: Path) -> KnownKeys:
 
 
 def record_key(file: Path, endpoint: Endpoint, key: asyncssh.SSHKey) -> None:
-    """Write `key` as the one key of `endpoint`: added, or in place of what was known. Raises StorageError."""
+    """Write `key` as the one key of `endpoint`: added, or in place of what was known. Raises StorageError.
+
+    In plain: hosts.toml beside it names the same hosts.
+    """
     names = lookup_names(endpoint.key_name, endpoint.key_port)
     name = written_name(endpoint.key_name, endpoint.key_port)
-    host = hashed_name(name) if endpoint.hash_known_hosts else name.encode()
-    line = host + b" " + key.export_public_key("openssh").strip().split(b" ", 2)[0]
+    line = name.encode() + b" " + key.export_public_key("openssh").strip().split(b" ", 2)[0]
     line += b" " + base64.b64encode(key.public_data) + b"\n"
 
     def with_key(before: bytes) -> bytes:
@@ -95,9 +96,8 @@ def record_key(file: Path, endpoint: Endpoint, key: asyncssh.SSHKey) -> None:
         raise StorageError(path=str(file), why=error.strerror or str(error)) from error
 
 
-def hashed_name(name: str, salt: bytes | None = None) -> bytes:
-    """OpenSSH's hashed form, so that the file does not list the hosts."""
-    salt = secrets.token_bytes(20) if salt is None else salt
+def hashed_name(name: str, salt: bytes) -> bytes:
+    """OpenSSH's hashed form (HashKnownHosts), in which a file does not list its hosts."""
     digest = hmac.new(salt, name.encode(), hashlib.sha1).digest()
     return b"|1|" + base64.b64encode(salt) + b"|" + base64.b64encode(digest)
 

@@ -47,8 +47,9 @@ class Link:
             self.loss = LinkLost(why="closed", host=self._host)
         for listener in self.listeners:
             listener.close()
-        for hop in reversed(self.hops):
-            await hop.close()
+        if self.hops:
+            await self.hops[-1].close()
+        await asyncio.gather(*(hop.close() for hop in self.hops[:-1]))
         self.lost.set()
 
 

@@ -15,6 +15,7 @@ from cockpit.errors import HostUnreachable, LinkLost, TransportError
 from cockpit.transport.base import Completed, LinkFacts
 from cockpit.transport.completed import complete
 from cockpit.transport.failures import brief
+from cockpit.transport.in_time import in_time
 from cockpit.transport.inbox import Inbox, Tail
 
 CHANNELS = 3
@@ -103,12 +104,12 @@ class LocalChannel(asyncio.SubprocessProtocol):
             if pipe is not None:
                 pipe.close()
         self._inbox.end()
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._exited.wait(), CLOSE_S)
+        with suppress(TimeoutError):
+            await in_time(CLOSE_S, self._exited.wait())
         if not self._exited.is_set():
             with suppress(ProcessLookupError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
-            await asyncio.wait_for(self._exited.wait(), CLOSE_S)
+            await in_time(CLOSE_S, self._exited.wait())
         self._transport.close()
 
     def _stdin(self) -> asyncio.WriteTransport | None:
@@ -148,8 +149,8 @@ class LocalPort:
 
     async def close(self) -> None:
         self._writer.close()
-        with suppress(OSError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._writer.wait_closed(), CLOSE_S)
+        with suppress(OSError):
+            await in_time(CLOSE_S, self._writer.wait_closed())
 
 
 class LocalTransport:
@@ -197,8 +198,8 @@ class LocalTransport:
         self._live()
         try:
             opening = asyncio.open_connection(host, port)
-            reader, writer = await asyncio.wait_for(opening, timeout_s)
-        except asyncio.TimeoutError as error:
+            reader, writer = await in_time(timeout_s, opening, lambda both: both[1].close())
+        except TimeoutError as error:
             raise HostUnreachable(why="timeout", host=self._host, port=port) from error
         except OSError as error:
             text = brief(error.strerror or error)

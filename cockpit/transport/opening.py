@@ -15,6 +15,7 @@ from cockpit.errors import HostUnreachable
 from cockpit.transport.attempt import Attempt, Context, Dropped, OpenedHop
 from cockpit.transport.dial import dial
 from cockpit.transport.failures import Place, brief
+from cockpit.transport.in_time import in_time
 from cockpit.transport.known_hosts import KnownKeys, known_keys
 from cockpit.transport.own_thread import in_own_thread
 
@@ -78,8 +79,8 @@ class Opener:
         """Say hello once more by hand: what comes back tells a busy sshd from another kind of server."""
         greeting = b""
         if tunnel is None and place.endpoint.proxy_command is None:
-            with suppress(OSError, TimeoutError, asyncio.TimeoutError):
-                greeting = await asyncio.wait_for(self._greeting(place), self._limits.greeting_s)
+            with suppress(OSError):
+                greeting = await in_time(self._limits.greeting_s, self._greeting(place))
         text = brief(greeting.decode("utf-8", "replace").partition("\n")[0])
         busy = not greeting or greeting.startswith((b"SSH-", b"Exceeded", b"Not allowed"))
         why = "busy" if busy else "not_ssh"

@@ -36,17 +36,17 @@ def shell_argv(
     ssh = shutil.which("ssh")
     if ssh is None:
         raise TransportError("no_ssh", host=spec.name)
-    proxy: str | None = resolved.target.proxy_command if not resolved.jumps else None
+    proxy = _escaped(resolved.chain[0].proxy_command or "none")
     for before, after in zip(resolved.jumps, resolved.chain[1:], strict=True):
         through = ["-W", f"[{after.address}]:{after.port}"]
-        argv = [ssh, "-F", NO_CONFIG, *_options(before, home, proxy or before.proxy_command)]
-        proxy = _escaped(shlex.join([*argv, *through, "--", before.address]))
+        argv = [ssh, "-F", NO_CONFIG, *_options(before, home, proxy), *through]
+        proxy = _escaped(shlex.join([*argv, "--", before.address]))
     config = config_argument(ssh_config)
     name = (spec.host or resolved.target.address).strip("[]")
     return [ssh, *config, *_options(resolved.target, home, proxy), "--", name]
 
 
-def _options(endpoint: Endpoint, home: Home, proxy: str | None) -> list[str]:
+def _options(endpoint: Endpoint, home: Home, proxy: str) -> list[str]:
     known = [home.known_hosts, *endpoint.user_known_hosts]
     said = {
         "StrictHostKeyChecking": "yes",
@@ -55,7 +55,7 @@ def _options(endpoint: Endpoint, home: Home, proxy: str | None) -> list[str]:
         "UpdateHostKeys": "no",
         "ForwardAgent": "no",
         "ForwardX11": "no",
-        "ProxyCommand": proxy or "none",
+        "ProxyCommand": proxy,
         **{name: ",".join(words) for name, words in endpoint.algorithms.items()},
     }
     options = [word for name, value in said.items() for word in ("-o", f"{name}={value}")]

@@ -31,6 +31,7 @@ from cockpit.transport.failures import (
     dial_failed,
     link_lost,
 )
+from cockpit.transport.in_time import in_time
 from cockpit.transport.link import Link, link_facts, places
 from cockpit.transport.opening import Opener
 from cockpit.transport.own_thread import in_own_thread
@@ -245,6 +246,6 @@ class SshTransport:
 
 async def _in_time(work: Awaitable[T], timeout_s: float, late: Callable[[], Exception]) -> T:
     try:
-        return await asyncio.wait_for(work, timeout_s)
-    except asyncio.TimeoutError:
+        return await in_time(timeout_s, work)
+    except TimeoutError:
         raise late() from None

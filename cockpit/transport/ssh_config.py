@@ -150,7 +150,6 @@ def _endpoint(wanted: Wanted, config: Path | None) -> tuple[Endpoint, Options]:
         port=_port(wanted, options),
         user=check_word(_user(wanted, options), wanted.name),
         host_key_alias=_one(options, "hostkeyalias"),
-        hash_known_hosts=_one(options, "hashknownhosts") == "yes",
         methods=tuple(
             m for key, m in _METHODS.items() if _one(options, key) not in ("no", "false")
         ),

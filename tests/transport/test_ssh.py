@@ -234,6 +234,18 @@ async def test_closing_a_transport_to_a_stopped_server_returns(
     assert not transport.connected
 
 
+async def test_a_long_stream_survives_new_session_keys(tmp_path: Path, laptop: Laptop) -> None:
+    async with openssh(
+        tmp_path / "rekeying", authorized=[laptop.identity], options=["RekeyLimit 1M"]
+    ) as server:
+        laptop.trust(server)
+        transport = laptop.transport(server)
+        await transport.connect()
+        done = await transport.run(b"head -c 20000000 /dev/zero; cat | wc -c", limit=1 << 25)
+        assert (len(done.stdout), done.stdout[-2:]) == (20_000_002, b"0\n")
+        await transport.close()
+
+
 async def test_too_many_sessions_are_told(tmp_path: Path, laptop: Laptop) -> None:
     async with openssh(
         tmp_path / "narrow", authorized=[laptop.identity], options=["MaxSessions 1"]
