@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CLOSE_LIMIT_S = 4.0
+RUNS_CLOSE_LIMIT_S = 1.0
+CLOSE_LIMIT_S = 4.9
 
 
 async def open_engine(
@@ -72,6 +73,7 @@ class Engine(RunsFace):
         )
         self._runs = self._wiring.make_runs(self._parts)
         self._bus.subscribe(self._runs.heard)
+        self._reloading = asyncio.Lock()
         self._links = Links(self._link_parts(), interval_s)
 
     def _link_parts(self) -> LinkParts:
@@ -100,9 +102,8 @@ class Engine(RunsFace):
         await attempt(CLOSE_LIMIT_S, self._close())
 
     async def _close(self) -> None:
-        await asyncio.gather(self._runs.close(), return_exceptions=True)
+        await attempt(RUNS_CLOSE_LIMIT_S, self._runs.close())
         await self._links.close()
-
 
     @property
     def fleet(self) -> FleetStore:
@@ -162,13 +163,14 @@ class Engine(RunsFace):
     async def reload_hosts(self) -> None:
         from cockpit.engine.host_list import hosts_to_watch
 
-        wanted = await asyncio.to_thread(hosts_to_watch, self._home)
-        for gone in self._hosts.keys() - wanted.keys():
-            self._watch.forget(gone)
-            self._runs.host_removed(gone)
-        self._hosts.clear()
-        self._hosts.update(wanted)
-        await self._links.set_hosts(self._hosts.values())
+        async with self._reloading:
+            wanted = await asyncio.to_thread(hosts_to_watch, self._home)
+            for gone in self._hosts.keys() - wanted.keys():
+                self._watch.forget(gone)
+                self._runs.host_removed(gone)
+            self._hosts.clear()
+            self._hosts.update(wanted)
+            await self._links.set_hosts(self._hosts.values())
 
     async def trust(self, host: HostName, fingerprint: str) -> None:
         from cockpit.transport.trust import trust_key
