@@ -39,7 +39,7 @@ class PlainLines:
         self._processes: dict[str, list[Record]] | None = None
         self._cards = Cards()
         self._exit: tuple[str, str] | None = None
-        self._up_s = 0.0
+        self._up_s = self._epoch_s = 0.0
         self._began_s: float | None = None
         self._rows_s: float | None = None
         self._told_since_tick = False

@@ -98,7 +98,6 @@ class Cards:
 
 
 def _failed(index: int, known: Row | None, code: str, words: str) -> Record:
-    identity = (
-        {name: known.values.get(name) for name in ("uuid", "name", "bus_id")} if known else {}
-    )
-    return {"index": index, **identity, "error": words, "error_code": code}
+    if known is not None:
+        return known.failed(code, words)
+    return {"index": index, "error": words, "error_code": code}

@@ -60,10 +60,9 @@ class Row:
     ) -> dict[str, object]:
         """The card as the wire tells of it."""
         values = self.values
-        told: dict[str, object] = {"index": self.index, **values}
-        told["error"], told["error_code"] = self.error, self.error_code
         if self.error is not None:
-            return told
+            return self.failed(self.error_code or "unknown", self.error)
+        told: dict[str, object] = {"index": self.index, **values, "error": None, "error_code": None}
         listed = processes.get(str(values.get("uuid")), []) if processes is not None else None
         if listed is not None:
             told["processes"] = listed
@@ -74,6 +73,11 @@ class Row:
                 sizes = [one["mem_used_mib"] for one in listed]
                 told["mem_used_mib"] = sum(size for size in sizes if isinstance(size, int))
         return told
+
+    def failed(self, code: str, words: str) -> dict[str, object]:
+        """The card as one that does not answer: who it is and why."""
+        identity = {name: self.values.get(name) for name in ("uuid", "name", "bus_id")}
+        return {"index": self.index, **identity, "error": words, "error_code": code}
 
 
 def parse_row(line: str) -> Row | None:
