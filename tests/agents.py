@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from cockpit.domain.models import HostName
 from cockpit.engine.agent import RunAgent
 from cockpit.errors import LinkLost
-from cockpit.transport.base import ByteChannel, Completed, LinkFacts
+from cockpit.transport.base import ByteChannel, HostTransport
 
 SUPERVISOR = Path(__file__).parents[1] / "cockpit" / "remote" / "supervisor.py"
 
@@ -42,6 +43,10 @@ class PipeChannel:
     def stderr_tail(self) -> bytes:
         return b""
 
+    @property
+    def signal(self) -> str | None:
+        return None
+
     async def wait(self) -> int | None:
         return await self.process.wait()
 
@@ -53,17 +58,16 @@ class PipeChannel:
 
 
 class PipeTransport:
-    """Enough of a HostTransport to start an agent; `kill` is what a cut link does to it."""
+    """As much of a HostTransport as an agent needs that starts its program by itself."""
 
     host = HostName("here")
-    connected = True
 
     def __init__(
         self, home: Path, python: str = sys.executable, env: Mapping[str, str] = {}
     ) -> None:
         self.home = home
         self._python = python
-        self._env = {
+        self.env = {
             "HOME": str(home),
             "XDG_STATE_HOME": str(home / "state"),
             "PATH": os.environ["PATH"],
@@ -74,33 +78,17 @@ class PipeTransport:
     async def open_agent(self, _transport: object, _python: str) -> ByteChannel:
         process = await asyncio.create_subprocess_exec(
             self._python, "-IS", str(SUPERVISOR), "serve",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self._env,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self.env,
         )  # fmt: skip
         channel = PipeChannel(process)
         self.channels.append(channel)
         return channel
 
     def agent(self, run_root: str | None = None) -> RunAgent:
-        return RunAgent(self, run_root=run_root, open_agent=self.open_agent)
+        return RunAgent(cast(HostTransport, self), run_root=run_root, open_agent=self.open_agent)
 
     def kill(self) -> None:
+        """What happens to an agent whose link is cut."""
         for channel in self.channels:
             if channel.process.returncode is None:
                 channel.process.kill()
-
-    async def connect(self) -> LinkFacts:
-        raise NotImplementedError
-
-    async def open(self, script: bytes) -> ByteChannel:
-        raise NotImplementedError
-
-    async def run(
-        self, script: bytes, *, stdin: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20
-    ) -> Completed:
-        raise NotImplementedError
-
-    async def wait_closed(self) -> str:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        self.kill()

@@ -8,7 +8,7 @@ whoever owns it makes a new one and resumes its tails by offset.
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Literal, TypeAlias
 
@@ -161,7 +161,7 @@ class RunAgent:
         *,
         budget_bytes_s: int | None = None,
         keep_up_bytes: int | None = None,
-    ) -> AsyncIterator[TailFrame]:
+    ) -> AsyncGenerator[TailFrame, None]:
         """Follow a log from a byte offset to the run's end. Raises RunUnknown.
 
         `budget_bytes_s` slows it down; with `keep_up_bytes` it skips (a Hole says what) rather than

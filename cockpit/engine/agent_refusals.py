@@ -11,8 +11,8 @@ from cockpit.errors import CockpitError, Fact, LaunchFailed, NotNow, RunError, R
 _MAX_FACTS = 16
 _KNOWN = frozenset(
     {
-        "bad_request", "bad_spec", "disk_full", "io", "locked", "no_cwd", "no_inodes", "not_yours",
-        "run_root", "start_slow", "supervisor_failed", "too_few_cards", "too_many_tails",
+        "bad_request", "bad_spec", "disk_full", "io", "locked", "no_cwd", "no_inodes", "not_started",
+        "not_yours", "run_root", "start_slow", "supervisor_failed", "too_few_cards", "too_many_tails",
         "unsafe_folder",
     }
 )  # fmt: skip

@@ -86,12 +86,13 @@ FALLOC_PUNCH_HOLE_KEEP_SIZE = 3
 
 SHIM = """\
 trap : HUP INT QUIT TERM USR1 USR2
-"$@"
+(exec "$@" 2>&3 3>&-)
 code=$?
 printf '{"code":%d}' "$code" 1<>"$COCKPIT_DIR/exit.shim"
 exit "$code"
 """
-"""The traps are handlers, so the job does not inherit them; `1<>` writes in place."""
+"""The traps are handlers, so the job does not inherit them; `exec` takes no builtin for a program;
+the sh's own words ("Terminated") go nowhere, the job's go to the log; `1<>` writes in place."""
 
 
 class Refused(Exception):
@@ -1194,7 +1195,11 @@ class Supervisor:
         self.beat(force=True)
         if not self.reserve():
             return
-        self.start_job()
+        try:
+            self.start_job()
+        except Refused as refusal:
+            self.give_up(refusal.code)
+            raise
         self.announce("running")
         while not self.is_over():
             signal.sigtimedwait(WATCHED, self.patience_s())
@@ -1213,7 +1218,7 @@ class Supervisor:
     def reserve(self):
         # type: () -> bool
         """Hold the cards that were asked for, in a queue if that was asked too; False ends the run."""
-        request = self.spec.get("gpus")
+        request = self.spec["gpus"]
         if not request:
             return True
         self.card_locks = CardLocks(card_folder(self.run))
@@ -1249,18 +1254,25 @@ class Supervisor:
         try_lock(job_lock)
         os.set_inheritable(job_lock, True)
         argv, env = self.command(), self.environment()
+        trouble, hint = (
+            os.pipe()
+        )  # closed by the exec, so that we go on when the job is what it will be
         pid = os.fork()
         if pid == 0:
             try:
                 become_job(self.log, self.umask, to_path(self.spec["cwd"]))
                 os.execve(b"/bin/sh", argv, env)
-            except BaseException as error:  # noqa: BLE001 - its only way out is the log
-                os.write(2, to_bytes("cockpit: the job could not be started: %s\n" % error))
+            except BaseException as error:  # noqa: BLE001 - its only way out is the pipe
+                os.write(hint, to_bytes(str(error)[:300]))
             os._exit(126)
+        os.close(hint)
         os.close(job_lock)
+        why = read_descriptor(trouble, 4096).decode("utf-8", "replace")
+        os.close(trouble)
+        if why:
+            raise Refused("not_started", detail=why)
         self.secrets = {}
         self.job = read_process(pid)
-        self.life["phase"] = "running"
 
     def command(self):
         # type: () -> List[bytes]
@@ -1413,17 +1425,17 @@ class Supervisor:
         if self.recorded:
             ended = self.run.record("exit")  # a stop of what was left over: the end itself stands
         elif self.status is not None and os.WIFSIGNALED(self.status):
-            ended = self.verdict(None, os.WTERMSIG(self.status), bool(sent))
+            ended = self.verdict(None, os.WTERMSIG(self.status))
         else:
-            ended = self.verdict(os.WEXITSTATUS(self.status or 0), None, bool(sent))
+            ended = self.verdict(os.WEXITSTATUS(self.status or 0), None)
         ended["sent"] = sent
         ended["left"] = [[process.pid, process.start] for process in left[:MAX_LEFT]]
         self.run.write_record("exit", ended)
         self.recorded = True
 
-    def verdict(self, code, number, stopped):
-        # type: (Optional[int], Optional[int], bool) -> Json
-        return verdict(code, number, oom_kills_since(list(self.oom)), stopped)
+    def verdict(self, code, number):
+        # type: (Optional[int], Optional[int]) -> Json
+        return verdict(code, number, oom_kills_since(list(self.oom)), bool(self.stop))
 
     def is_over(self):
         # type: () -> bool
@@ -1445,7 +1457,7 @@ class Supervisor:
             return
         self.beat_at = now
         self.trim_log()
-        if self.card_locks is not None and self.spec.get("gpus"):
+        if self.card_locks is not None:
             self.card_locks.keep(self.run.id, self.spec["gpus"].get("share"))
         self.life.update(wall_s=time.time(), mono_s=now)
         self.run.locks.write_record("hb", self.life)
@@ -1454,7 +1466,7 @@ class Supervisor:
         # type: () -> None
         """Give the middle of a long log back to the disk. Offsets stay, the start and the end too;
         the hole is declared before it is made, so that no reader takes its zeros for text."""
-        limit = (self.spec.get("log_max_mib") or 0) * MIB
+        limit = int((self.spec["log_max_mib"] or 0) * MIB)
         size = os.fstat(self.log).st_size
         head = min(KEEP_HEAD_BYTES, limit // 4)
         start, end = self.life.get("hole") or [head, head]
@@ -1527,7 +1539,8 @@ def become_job(log, umask, cwd):
     os.umask(umask)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
-    os.dup2(log, 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(log, 3)
     os.chdir(cwd)
 
 
@@ -1551,8 +1564,7 @@ def spawn(path, order):
         try:
             os.setsid()
             if os.fork() == 0:
-                detach(path, answer)
-                supervise(path, order, answer)
+                supervise(path, order, detach(path, answer))
         except BaseException:  # noqa: BLE001 - a process edge: the trace goes to sup.log
             traceback.print_exc()
             sys.stderr.flush()
@@ -1562,15 +1574,21 @@ def spawn(path, order):
     return reply
 
 
-def detach(path, keep):
-    # type: (str, int) -> None
-    """Let go of every descriptor and folder of the agent, so that its channel can close."""
+def detach(path, reply):
+    # type: (str, int) -> int
+    """Let go of every descriptor and folder of the agent, so that its channel can close. What we
+    open from now on is numbered from 10, out of the way of `exec 3>…` in a job's scripts, which
+    would close a lock that it inherits. Returns the reply's new number."""
+    reply = fcntl.fcntl(reply, fcntl.F_DUPFD_CLOEXEC, 10)
     null = os.open(os.devnull, os.O_RDWR)
     trace = os.open(os.path.join(path, "sup.log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     for number, fd in ((0, null), (1, trace), (2, trace)):
         os.dup2(fd, number)
-    close_others(keep)
+    close_others(reply)
+    for number in range(3, 10):
+        os.dup2(0, number, inheritable=False)
     os.chdir("/")
+    return reply
 
 
 def close_others(keep):
@@ -1586,60 +1604,84 @@ def close_others(keep):
 # ---------------------------------------------------------------- starting a run
 
 
-def check_spec(spec):
-    # type: (Any) -> Json
-    """A spec of the right form, or Refused with the key that is not."""
-    if not isinstance(spec, dict):
-        raise Refused("bad_spec", key="spec")
-    if not isinstance(spec.get("run"), str) or not RUN_ID.match(spec["run"]):
-        raise Refused("bad_spec", key="run")
-    argv = spec.get("argv")
-    if not isinstance(argv, list) or not argv or not all(map(is_text, argv)) or not argv[0]:
-        raise Refused("bad_spec", key="argv")
-    for key in ("cwd", "profile", "kind"):
-        if not is_text(spec.get(key)):
-            raise Refused("bad_spec", key=key)
-    for key in ("path_first", "tags"):
-        if not all(map(is_text, spec.setdefault(key, []))):
-            raise Refused("bad_spec", key=key)
-    for key in ("env", "env_defaults"):
-        check_environment(spec.setdefault(key, {}), key)
-    if spec.get("gpus"):
-        check_cards(spec["gpus"])
-    return spec
-
-
-def check_environment(env, key):
-    # type: (Any, str) -> Dict[str, str]
-    if not isinstance(env, dict):
-        raise Refused("bad_spec", key=key)
-    for name, value in env.items():
-        if not is_text(name) or not ENV_NAME.match(name) or not is_text(value):
-            raise Refused("bad_spec", key=key)
-    return env
-
-
-def check_cards(request):
-    # type: (Any) -> None
-    """Uuids become file names and indices an environment: both are looked at."""
-    try:
-        cards, count = request["cards"], request["count"]
-        request["wait_s"] = float(request.get("wait_s") or 0)
-        good = all(card["index"] >= 0 and CARD_ID.match(card["uuid"]) for card in cards)
-        good = (
-            good and len({card["uuid"] for card in cards}) == len(cards) <= MAX_CARDS and count >= 1
-        )
-    except (TypeError, KeyError, ValueError):
-        good = False
-    if not good:
-        raise Refused("bad_spec", key="gpus")
-    if count > len(cards):
-        raise Refused("too_few_cards", count=count, cards=len(cards))
-
-
 def is_text(value):
     # type: (Any) -> bool
     return isinstance(value, str) and "\0" not in value
+
+
+def is_texts(value):
+    # type: (Any) -> bool
+    return isinstance(value, list) and all(map(is_text, value))
+
+
+def is_command(value):
+    # type: (Any) -> bool
+    return is_texts(value) and value[:1] not in ([], [""]) and not value[0].startswith("-")
+
+
+def is_environment(value):
+    # type: (Any) -> bool
+    return isinstance(value, dict) and all(
+        is_text(name) and bool(ENV_NAME.match(name)) and is_text(value[name]) for name in value
+    )
+
+
+def is_amount(value):
+    # type: (Any) -> bool
+    return isinstance(value, (int, float)) and 0 <= value < 1e9
+
+
+def is_card(value):
+    # type: (Any) -> bool
+    """A uuid becomes a file's name, an index a part of an environment."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("index"), int)
+        and is_text(value.get("uuid"))
+        and bool(CARD_ID.match(value["uuid"]))
+    )
+
+
+def is_request_for_cards(value):
+    # type: (Any) -> bool
+    if not isinstance(value, dict) or not isinstance(value.get("cards"), list):
+        return False
+    cards, count = value["cards"], value.get("count")
+    if not all(map(is_card, cards)) or len({card["uuid"] for card in cards}) != len(cards):
+        return False
+    return isinstance(count, int) and 0 < count <= MAX_CARDS and is_amount(value.get("wait_s"))
+
+
+SPEC_FORM = {
+    "run": lambda value: is_text(value) and bool(RUN_ID.match(value)),
+    "profile": is_text,
+    "kind": is_text,
+    "argv": is_command,
+    "cwd": is_text,
+    "script": lambda value: value is None or is_text(value),
+    "env": is_environment,
+    "env_defaults": is_environment,
+    "path_first": is_texts,
+    "gpus": lambda value: value is None or is_request_for_cards(value),
+    "stop": lambda value: all(is_amount(value[key]) for key in ("int_s", "term_s")),
+    "run_root": lambda value: value is None or is_text(value),
+    "log_max_mib": lambda value: value is None or is_amount(value),
+    "disk_free_mib": is_amount,
+    "tags": is_texts,
+    "notes": lambda value: isinstance(value, dict) and is_texts(list(value.values())),
+}  # type: Dict[str, Callable[[Any], bool]]
+
+
+def check_spec(spec):
+    # type: (Json) -> Json
+    """A spec of the right form, or Refused with the key that is not."""
+    for key, is_good in SPEC_FORM.items():
+        if not is_good(spec[key]):
+            raise Refused("bad_spec", key=key)
+    request = spec["gpus"]
+    if request is not None and request["count"] > len(request["cards"]):
+        raise Refused("too_few_cards", count=request["count"], cards=len(request["cards"]))
+    return spec
 
 
 def check_cwd(spec):
@@ -1647,7 +1689,7 @@ def check_cwd(spec):
     cwd = to_path(spec["cwd"])
     if not os.path.isdir(cwd) or not os.access(cwd, os.X_OK):
         raise Refused("no_cwd", path=cwd)
-    check_space(cwd, int(spec.get("disk_free_mib") or 0))
+    check_space(cwd, spec["disk_free_mib"])
 
 
 def claim(folder, spec, host):
@@ -1759,6 +1801,8 @@ class Stop:
         self._idle = state["state"] in ("lost", "other_host") or (
             state["state"] == "exited" and not state["leftovers"]
         )
+        if state.get("degraded") == "supervisor_stalled":
+            self._patience_until = 0.0
         if not self._idle:
             self._ask()
 
@@ -1780,10 +1824,12 @@ class Stop:
         if self._ladder is not None:
             return self._climb(now)
         life = self._run.locks.record("hb")
-        supervised = self._run.is_supervised()
-        if life.get("stops", 0) >= self._number or (not supervised and self._run.record("exit")):
+        if life.get("stops", 0) >= self._number:
             return self._finish(life.get("sent") or [], {})
-        if not supervised or now > self._patience_until:
+        if not self._run.is_supervised() or now > self._patience_until:
+            state = self._run.describe()
+            if state["state"] == "exited" and not state["leftovers"]:
+                return self._finish(life.get("sent") or [], {})
             supervisor = self._run.record("sup.json")
             self._ladder = Ladder(self._run.members(), supervisor.get("job_pid"), self._grace_s)
         return None
@@ -1828,10 +1874,10 @@ class Tail:
         self._log = run.open("log", os.O_RDONLY)
         self._offset = asked["offset"]
         self._window = asked["window"]
-        self._budget = asked.get("budget")
-        self._keep_up = asked.get("keep_up")
+        self._budget = int(asked.get("budget") or 0)
+        self._keep_up = int(asked.get("keep_up") or 0)
         self._unacknowledged = 0
-        self._allowance = float(self._budget or 0)
+        self._allowance = float(self._budget)
         self._allowed_at = time.monotonic()
         self._final = None  # type: Optional[Json]
         self._looked_at = 0.0
@@ -1855,40 +1901,44 @@ class Tail:
             return b"E", struct.pack(">Q", 0)
         if self._keep_up and size - self._offset > self._keep_up:
             return self._skip_to(size - self._keep_up // 2, True)
-        hole = self._run.locks.record("hb").get("hole") if size > self._offset else None
-        if hole and hole[0] <= self._offset < hole[1]:
-            return self._skip_to(hole[1], False)
         if size == self._offset:
             return self._at_end(now)
-        return self._data(now, hole)
+        return self._data(now, size - self._offset)
 
     def _skip_to(self, offset, skipped):
         # type: (int, bool) -> Tuple[bytes, bytes]
         start, self._offset = self._offset, offset
         return b"G", struct.pack(">QQB", start, offset, skipped)
 
-    def _data(self, now, hole):
-        # type: (float, Any) -> Optional[Tuple[bytes, bytes]]
-        room = min(CHUNK_BYTES, self._window - self._unacknowledged, self._allowed(now))
-        if hole and self._offset < hole[0]:
-            room = min(room, hole[0] - self._offset)
+    def _data(self, now, left):
+        # type: (float, int) -> Optional[Tuple[bytes, bytes]]
+        room = min(CHUNK_BYTES, left, self._window - self._unacknowledged)
+        if self._budget:
+            self._earn(now)
+            if self._allowance < min(room, self._budget / 10.0):
+                return None  # rather a piece now and then than every byte by itself
+            room = min(room, int(self._allowance))
         data = os.pread(self._log, room, self._offset) if room > 0 else b""
-        if not data or self._run.locks.record("hb").get("hole") != hole:
-            return None  # a hole was made while we read: what we hold may be its zeros
+        hole = self._run.locks.record("hb").get(
+            "hole"
+        )  # after the bytes: it is declared before it is made
+        if hole and hole[0] <= self._offset < hole[1]:
+            return self._skip_to(hole[1], False)
+        if hole and self._offset < hole[0]:
+            data = data[: hole[0] - self._offset]
+        if not data:
+            return None
         frame = struct.pack(">Q", self._offset) + data
         self._offset += len(data)
         self._unacknowledged += len(data)
         self._allowance -= len(data)
         return b"D", frame
 
-    def _allowed(self, now):
-        # type: (float) -> int
-        if not self._budget:
-            return CHUNK_BYTES
+    def _earn(self, now):
+        # type: (float) -> None
         earned = (now - self._allowed_at) * self._budget
         self._allowance = min(float(self._budget), self._allowance + earned)
         self._allowed_at = now
-        return int(self._allowance)
 
     def _at_end(self, now):
         # type: (float) -> Optional[Tuple[bytes, bytes]]
@@ -1954,6 +2004,7 @@ class Agent:
         self._umask = os.umask(0o077)
         self._waiting = {}  # type: Dict[int, Union[Start, Stop]]
         self._tails = {}  # type: Dict[int, Tail]
+        self._moving = False
 
     def serve(self):
         # type: () -> None
@@ -1970,7 +2021,7 @@ class Agent:
         # type: () -> None
         listens = [self._requests] if len(self._output) < MAX_QUEUED_BYTES else []
         talks = [1] if len(self._output) else []
-        patience_s = POLL_S if self._waiting or self._tails else 30.0
+        patience_s = 0.0 if self._moving else POLL_S if self._waiting or self._tails else 30.0
         readable, _writable, _none = select.select(listens, talks, [], patience_s)
         if readable:
             self._read()
@@ -2026,11 +2077,10 @@ class Agent:
 
     def _step_tails(self):
         # type: () -> None
-        """A chunk of each in turn, so that a noisy one leaves the others their share."""
-        moving = list(self._tails)
-        while moving and len(self._output) < MAX_QUEUED_BYTES // 4:
-            moving = [number for number in moving if self._step_tail(number)]
-            self._output.flush()
+        """A chunk of each, so that a noisy one leaves the others, and the requests, their share."""
+        self._moving = False
+        if len(self._output) < MAX_QUEUED_BYTES // 4:
+            self._moving = any([self._step_tail(number) for number in list(self._tails)])
 
     def _step_tail(self, number):
         # type: (int) -> bool
@@ -2074,7 +2124,9 @@ class Agent:
     def _on_start(self, number, request):
         # type: (int, Json) -> Optional[Json]
         spec = check_spec(request["spec"])
-        secrets = check_environment(request.get("secrets") or {}, "secrets")
+        secrets = request.get("secrets") or {}
+        if not is_environment(secrets):
+            raise Refused("bad_spec", key="secrets")
         existing = self._existing(spec["run"])
         if existing is not None:
             return existing
