@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cockpit.domain.incidents import Finding, Incident
 from cockpit.domain.masking import Masker
+from cockpit.i18n import english
 from cockpit.i18n.messages import describe_incident
 
 
@@ -11,7 +12,8 @@ def finding_fields(
     finding: Finding, host: str | None = None, gpu: int | None = None
 ) -> dict[str, object]:
     """The shape that `scan --json` and `incident` events share. JSON is always English."""
-    text = describe_incident(finding)
+    with english():
+        text = describe_incident(finding)
     return {
         "line": finding.line,
         "offset": finding.offset,

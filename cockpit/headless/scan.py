@@ -15,7 +15,7 @@ from cockpit.domain.scan import Scanner
 from cockpit.domain.text import safe_line
 from cockpit.errors import DataError, StorageError, UsageError
 from cockpit.headless.incident_line import finding_fields
-from cockpit.i18n import _, english
+from cockpit.i18n import _
 from cockpit.i18n.messages import describe_incident
 
 CHUNK_BYTES: Final = 256 * 1024
@@ -70,8 +70,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
 
 def json_line(finding: Finding) -> str:
     gpu = finding.facts.get("gpu_index")
-    with english():
-        fields = finding_fields(finding, gpu=gpu if isinstance(gpu, int) else None)
+    fields = finding_fields(finding, gpu=gpu if isinstance(gpu, int) else None)
     return json.dumps(fields, ensure_ascii=False)
 
 

@@ -197,6 +197,8 @@ CAUSES: Final[dict[str, str]] = {
         "The process sees no GPU: CUDA_VISIBLE_DEVICES, a container without its GPUs, or a lost card."
     ),
     "cpu_wheel": _("PyTorch was installed in its build without CUDA."),
+    "missing_library": _("A library that the program needs is not there, or not for this CUDA."),
+    "missing_module": _("A Python package is not installed in this environment."),
     "bnb_no_binary": _("bitsandbytes has no binary for this CUDA version."),
     "hub_refused": _("The hub refused it: a token, a licence, or offline mode."),
     "download_stalls": _("A download stops again and again."),

@@ -110,6 +110,12 @@ PROBE_ENTRIES: Final[dict[str, Entry]] = {
         (_("It is started again."),),
     ),
     "host_connected": Entry((_("Connected, and its samples are fresh."),)),
+    "host_not_fresh": Entry(
+        (
+            _("{host} has not sent a sample lately; what is free may have changed."),
+            _("The samples are old."),
+        )
+    ),
     "cards_free": Entry((_("{count} free cards are taken."), _("Free cards are there."))),
     "cards_queued": Entry((_("No card is free now: it waits in the queue and starts by itself."),)),
     "launch_blocked": Entry((_("It cannot start like this."),)),

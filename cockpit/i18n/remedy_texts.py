@@ -207,6 +207,10 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "hf_token": (_("Give HF_TOKEN (env.secrets) and accept the model's licence."),),
     "hf_xet": (_("HF_HUB_DISABLE_XET=1 when Xet is what stalls, or a mirror."),),
     "predownload": (_("Download before the run."),),
+    "install_missing": (_("Install what is missing."),),
+    "check_environment": (
+        _("Check that the run uses the environment that you meant ([env] in the profile)."),
+    ),
     "free_port": (_("Use another port."),),
     # hardware
     "leave_card": (_("Leave this card out."),),

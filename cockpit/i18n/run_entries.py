@@ -107,6 +107,14 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("`export {name}=…`, or store it: `keyring set {service} {name}`"),),
     ),
+    "nodes_later": Entry(
+        (
+            _("{profile} asks for {nodes} hosts; this version starts runs on one."),
+            _("This version starts runs on one host."),
+        ),
+        (_NOT_STARTED,),
+    ),
+    "table_later": Entry((_("[{table}] is read and not acted on by this version."),)),
     "env_file_unreadable": Entry(
         (_("env.file cannot be read: {why}."), _("env.file cannot be read."))
     ),

@@ -208,4 +208,41 @@ ALLOCATORS: Final = (
             "not available.",
         ),
     ),
+    Signature(
+        id="cupy-oom",
+        family="gpu_oom",
+        literals=("Out of memory allocating",),
+        pattern=(
+            r"cupy\S*OutOfMemoryError: Out of memory allocating (?P<tried_mib>[\d,]+ bytes)"
+            r"(?: \(allocated so far: (?P<allocated_mib>[\d,]+ bytes))?"
+        ),
+        cause="too_big",
+        remedies=("smaller_batch", "headroom"),
+        source="cupy/cuda/memory.pyx",
+        examples=(
+            "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes (allocated so far: "
+            "21,474,836,480 bytes).",
+        ),
+    ),
+    Signature(
+        id="cuda-api-oom",
+        family="gpu_oom",
+        literals=(
+            "CUDA_ERROR_OUT_OF_MEMORY",
+            "cudaErrorMemoryAllocation",
+            "cuMemAlloc failed: out of memory",
+        ),
+        pattern=(
+            r"(?:Error|error|what\(\)): .{0,200}(?:CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"
+            r"|cuMemAlloc failed: out of memory)"
+        ),
+        cause="outside_allocator",
+        remedies=("look_at_card", "smaller_batch"),
+        source="numba, RMM, PyCUDA: the CUDA driver's own code",
+        examples=(
+            "numba.cuda.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
+            "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /rmm/cuda.hpp:62: "
+            "cudaErrorMemoryAllocation out of memory",
+        ),
+    ),
 )

@@ -133,4 +133,29 @@ DRIVER: Final = (
         source="nvidia-smi",
         examples=("Unable to determine the device handle for GPU0000:65:00.0: Unknown Error",),
     ),
+    Signature(
+        id="cuda-unknown",
+        family="driver",
+        literals=("CUDA unknown error", "CUDA driver initialization failed"),
+        pattern=r"CUDA unknown error - this may be due to|CUDA driver initialization failed, you might not have",
+        cause="driver_not_answering",
+        remedies=("check_xid", "restart_instance"),
+        source="pytorch c10/cuda, torch/csrc/cuda",
+        examples=(
+            "RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing "
+            "env variable CUDA_VISIBLE_DEVICES after program start.",
+        ),
+    ),
+    Signature(
+        id="container-cli",
+        family="driver",
+        literals=("nvidia-container-cli:",),
+        pattern=r"nvidia-container-cli: (?P<_what>[\w ]{1,60} error): (?P<_why>.{1,120})",
+        cause="driver_not_answering",
+        remedies=("restart_instance", "check_xid"),
+        source="libnvidia-container",
+        examples=(
+            "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.",
+        ),
+    ),
 )

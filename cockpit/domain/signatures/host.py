@@ -12,7 +12,7 @@ HOST: Final = (
         family="host_oom",
         literals=("total-vm:",),
         pattern=(
-            r"(?P<_scope>Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (?P<pid>\d+)"
+            r"(?:(?P<_scope>Out of memory|Memory cgroup out of memory): )?Kill(?:ed)? process (?P<pid>\d+)"
             r" \((?P<_comm>.+?)\),? (?:.*?)total-vm:(?P<_vm>\d+)kB, anon-rss:(?P<anon_rss_mib>\d+kB),"
             r" file-rss:(?P<_file>\d+)kB(?:, shmem-rss:(?P<_shmem>\d+)kB)?(?:,"
             r" UID:(?P<_uid>\d+))?(?:.*?oom_score_adj:(?P<_adj>-?\d+))?"
@@ -224,5 +224,44 @@ HOST: Final = (
         remedies=("spawn_workers", "workers_first", "overcommit"),
         source="libc errno 12",
         examples=("OSError: [Errno 12] Cannot allocate memory",),
+    ),
+    Signature(
+        id="systemd-oom",
+        family="host_oom",
+        literals=(
+            "killed by the OOM killer",
+            "sending SIGKILL to process",
+            "sending SIGTERM to process",
+            "systemd-oomd killed",
+        ),
+        pattern=(
+            r"A process of this unit has been killed by the OOM killer|systemd-oomd killed [1-9]\d* process"
+            r"|sending SIG(?:TERM|KILL) to process (?P<pid>\d+)"
+        ),
+        cause="kernel_oom_kill",
+        remedies=("fewer_workers", "stream_data", "raise_container_limit"),
+        any_level=True,
+        source="systemd, systemd-oomd, earlyoom",
+        examples=(
+            "Nov 30 12:01:02 gpu7 systemd[1]: docker.service: A process of this unit has been killed "
+            "by the OOM killer.",
+            'earlyoom[991]: sending SIGKILL to process 4121 uid 1000 "python3": badness 900, VmRSS 61234 MiB',
+        ),
+    ),
+    Signature(
+        id="bad-alloc",
+        family="host_oom",
+        literals=("std::bad_alloc", "memory allocation of"),
+        pattern=(
+            r"terminate called after throwing an instance of 'std::bad_alloc'|^MemoryError: std::bad_alloc$"
+            r"|memory allocation of (?P<tried_mib>\d+ bytes) failed"
+        ),
+        cause="host_allocation",
+        remedies=("chunk_arrays", "raise_container_limit"),
+        source="libstdc++, the Rust runtime",
+        examples=(
+            "terminate called after throwing an instance of 'std::bad_alloc'",
+            "memory allocation of 51539607552 bytes failed",
+        ),
     ),
 )

@@ -104,6 +104,23 @@ LAUNCHERS: Final = (
         ),
     ),
     Signature(
+        id="elastic-signal",
+        family="crash",
+        role="wrapper",
+        literals=("received by PID", "died with <Signals."),
+        pattern=(
+            r"Signal \d+ \((?P<signal>SIG[A-Z]+)\) received by PID (?P<pid>\d+)"
+            r"|died with <Signals\.(?P<_signal>SIG[A-Z]+): \d+>"
+        ),
+        cause="rank_failed",
+        remedies=("check_kernel_log", "read_first_error"),
+        source="torch/distributed/elastic/multiprocessing/errors, Python subprocess",
+        examples=(
+            "  traceback : Signal 9 (SIGKILL) received by PID 31877",
+            "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.",
+        ),
+    ),
+    Signature(
         id="stopped",
         family="crash",
         severity="notice",

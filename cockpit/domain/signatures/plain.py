@@ -28,4 +28,30 @@ PLAIN: Final = (
         source="pytorch CUDACachingAllocator.cpp, shortened or wrapped by whoever printed it",
         examples=("RuntimeError: XPU out of memory. Tried to allocate 512.00 MiB.",),
     ),
+    Signature(
+        id="torch-oom-bare",
+        family="gpu_oom",
+        literals=(
+            "OutOfMemoryError: ",
+            "RuntimeError: CUDA out of memory",
+            "cuda runtime error (2)",
+        ),
+        pattern=(
+            r"^(?:torch\.)?(?:cuda\.)?OutOfMemoryError: \S|^RuntimeError: CUDA out of memory"
+            r"|cuda runtime error \(2\) : out of memory at"
+        ),
+        cause="too_big",
+        remedies=(
+            "smaller_batch",
+            "gradient_checkpointing",
+            "shorter_sequences",
+            "lean_optimizer",
+            "shard",
+        ),
+        source="programs that raise PyTorch's error again without its numbers; torch before 1.0",
+        examples=(
+            "torch.cuda.OutOfMemoryError: CUDA out of memory",
+            "RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/generic/THCStorage.cu:58",
+        ),
+    ),
 )

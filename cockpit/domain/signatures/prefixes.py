@@ -24,13 +24,22 @@ _PREFIX: Final = re.compile(
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?:? (?:std(?:out|err) [FP] )?"
     r"(?:(?P<tf>[IWEF]) \S{1,160}\] )?"
     r"|\[(?P<only>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\][ ]?"
+    r"|- [\w.-]{1,60} - (?P<dash>DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
+    r"|\| (?P<pipe>DEBUG|INFO|WARNING|ERROR|CRITICAL) +\| [^|]{1,120}? - "
+    r"|\[[\d/-]{0,10}T? ?\d\d:\d\d:\d\d(?:[.,]\d+)?\](?:\[[\w.]{1,60}\])?(?: |\[)"
+    r"(?P<hydra>DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+    r"(?:\] - | +)"
+    r"|(?P<root>ERROR):[\w.]+:"
+    r"|\[\d+,(?P<mpi>\d{1,5})\]<std(?:err|out)>:[ ]?"
     r"|(?:\d\d:\d\d:\d\d )?(?P<word>DEBUG|INFO|WARNING|WARN|CRITICAL|FATAL)(?: *\| *| - |: +(?!task )|:[\w.]+:)"
 )
 _LEVELS: Final = {
     "I": "info", "W": "warning", "E": "error", "F": "error", "DEBUG": "info", "INFO": "info",
     "WARNING": "warning", "WARN": "warning", "ERROR": "error", "CRITICAL": "error", "FATAL": "error",
 }  # fmt: skip
-_LEVEL_GROUPS: Final = ("glog", "torch", "level", "bracket", "tf", "only", "word")
+_LEVEL_GROUPS: Final = (
+    "glog", "torch", "level", "bracket", "tf", "only", "dash", "pipe", "hydra", "root", "word",
+)  # fmt: skip
 _KEYED_LEVEL: Final = re.compile(r"\blevel=(\w+)")
 _RANK_IN_NAME: Final = re.compile(r"(?:rank=|_TP|TP)(\d{1,5})")
 _RANK_IN_TEXT: Final = re.compile(r"\b[Rr]ank[ :]+(\d{1,5})\b")
@@ -79,7 +88,7 @@ def rank_in(message: str) -> int | None:
 
 
 def _rank_tag(match: re.Match[str]) -> int | None:
-    for name in ("rank", "srun", "dsrank"):
+    for name in ("rank", "srun", "dsrank", "mpi"):
         if match[name]:
             return int(match[name])
     named = _RANK_IN_NAME.search(f"{match['who'] or ''}{match['tags'] or ''}{match['sgl'] or ''}")

@@ -11,9 +11,13 @@ from cockpit.domain.signatures.match import Hit
 from cockpit.domain.signatures.values import signal_number
 from cockpit.domain.signatures.xids import meaning, nvlink_severity
 
+_SIGNALS: Final = frozenset({2, 4, 6, 7, 8, 9, 11, 15})
+"""As -N from a launcher, or as 128 + N from a shell."""
 _KILLED_REMEDIES: Final = ("check_kernel_log", "fewer_workers", "raise_container_limit")
 _SHM_REMEDIES: Final = ("shm_size", "fewer_workers", "file_system_sharing")
 _CRASH_REMEDIES: Final = ("check_kernel_log", "read_first_error")
+_PORT_GROUPS: Final = ("port2", "port3", "port4")
+_PORT_IN_TEXT: Final = re.compile(r"\bport: (\d{2,5})\b")
 _CODE_IN_BRACES: Final = re.compile(r":\s*(-?\d{1,5})\b")
 
 
@@ -26,7 +30,10 @@ def refine(hit: Hit) -> Hit | None:
 def _by_code(hit: Hit) -> Hit | None:
     """-9 is the kernel or a person, -7 shared memory, -15 a request to stop: not the launcher."""
     code = hit.facts.get("exitcode")
-    return _by_signal(hit, -code if isinstance(code, int) and code < 0 else None)
+    if not isinstance(code, int):
+        return hit
+    number = -code if code < 0 else code - 128
+    return _by_signal(hit, number if number in _SIGNALS else None)
 
 
 def _by_signal(hit: Hit, number: int | None) -> Hit | None:
@@ -56,7 +63,7 @@ def _data_loader(hit: Hit) -> Hit | None:
 
 
 def _spawned(hit: Hit) -> Hit | None:
-    number = hit.facts.get("signal")
+    number = hit.facts.get("signal") or signal_number(hit.details.get("signal", ""))
     return _by_signal(hit, number) if isinstance(number, int) else hit
 
 
@@ -133,6 +140,22 @@ def _kv_memory(hit: Hit) -> Hit | None:
     )
 
 
+def _rendezvous(hit: Hit) -> Hit | None:
+    """A master that cannot listen because its port is taken."""
+    if "EADDRINUSE" not in hit.text and "already in use" not in hit.text:
+        return hit
+    remedies = ("other_master_port", "kill_orphan")
+    port = replace(hit, family="port", role="cause", cause="port_taken", remedies=remedies)
+    return _port(port)
+
+
+def _port(hit: Hit) -> Hit | None:
+    number = next((hit.details[name] for name in _PORT_GROUPS if name in hit.details), None)
+    if number is None and (found := _PORT_IN_TEXT.search(hit.text)):
+        number = found[1]
+    return hit if number is None else replace(hit, facts={**hit.facts, "port": int(number)})
+
+
 def _triton(hit: Hit) -> Hit | None:
     return None if hit.handled else hit
 
@@ -145,4 +168,5 @@ _RULES: Final[dict[str, Callable[[Hit], Hit | None]]] = {
     "nccl-last": _nccl_last, "tf-oom": _tensorflow, "sgl-watchdog": _soft_watchdog,
     "slurm-limit": _scheduler_end, "k-oom-kill": _kernel_kill, "k-oom-ctx": _kernel_kill,
     "triton-oor": _triton, "vllm-kvshort": _kv_memory,
+    "tcpstore": _rendezvous, "port": _port, "elastic-signal": _spawned,
 }  # fmt: skip

@@ -172,15 +172,22 @@ STORAGE: Final = (
     Signature(
         id="port",
         family="port",
-        literals=("ddress already in use", "EADDRINUSE"),
+        literals=("ddress already in use", "EADDRINUSE", "is already in use", "is in use"),
         pattern=(
-            r"\[Errno 98\] (?:error while attempting to bind on address \('[^']*',"
-            r" (?P<port>\d+)[^)]*\): )?[Aa]ddress already in use|EADDRINUSE(?:\D*(?P<_port2>\d+))?|"
-            r"bind.{0,60}: Address already in use"
+            r"\[Errno (?:98|48)\] (?:error while attempting to bind on address \('[^']*', (?P<port>\d+)[^)]*\): )?"
+            r"[Aa]ddress already in use"
+            r"|port: (?P<_port2>\d+),.{0,120}EADDRINUSE|EADDRINUSE"
+            r"|listen tcp \S*?:(?P<_port3>\d+): bind: address already in use"
+            r"|bind.{0,60}: [Aa]ddress already in use"
+            r"|\b[Pp]ort (?P<_port4>\d{2,5}) is (?:already )?in use"
         ),
         cause="port_taken",
         remedies=("free_port", "kill_orphan"),
         source="libc errno 98",
-        examples=("OSError: [Errno 98] Address already in use",),
+        examples=(
+            "OSError: [Errno 98] Address already in use",
+            "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
+            "Error: listen tcp 127.0.0.1:11434: bind: address already in use",
+        ),
     ),
 )

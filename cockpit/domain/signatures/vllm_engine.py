@@ -11,10 +11,13 @@ VLLM_ENGINE: Final = (
         id="vllm-core-init",
         family="crash",
         role="wrapper",
-        literals=("Engine core initialization failed. See root cause above.",),
+        literals=(
+            "Engine core initialization failed. See root cause above.",
+            "Engine process failed to start",
+        ),
         pattern=(
-            r"Engine core initialization failed\. See root cause above\.(?: Failed core proc\(s\):"
-            r" (?P<_procs>\{.*?\}))?"
+            r"Engine process failed to start|Engine core initialization failed\. See root cause above\."
+            r"(?: Failed core proc\(s\): (?P<_procs>\{.*?\}))?"
         ),
         cause="engine_start",
         remedies=("read_first_error",),
