@@ -10,6 +10,7 @@ from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, price_text
 from cockpit.i18n import _, ngettext
 from cockpit.i18n.messages import IncidentText, describe_incident
+from cockpit.screens.incident_proof import proof_paras
 from cockpit.widgets.diff import patch_paras
 from cockpit.widgets.incident_row import state_words
 from cockpit.widgets.incident_strip import where
@@ -25,13 +26,22 @@ _BODY = 2
 
 
 def card_paras(
-    engine: EngineApi, incident: Incident, look: Look, profile: Mapping[str, object] | None
+    engine: EngineApi,
+    incident: Incident,
+    look: Look,
+    profile: Mapping[str, object] | None,
+    *,
+    hang: int = 10,
 ) -> list[Para]:
-    """All of it; `profile` is the run's TOML, so that a patch can show what stands there now."""
+    """All of it; `profile` is the run's TOML, so that a patch can show what stands there now.
+
+    `hang` is how far the rest of a long evidence line is set in.
+    """
     words = describe_incident(incident)
     rows = [_title(engine, incident, words, look), BLANK]
     rows += _what(incident, words, engine)
-    rows += _why(incident, words)
+    rows += _why(incident, words, hang)
+    rows += [*proof_paras(engine, incident, look, indent=_BODY), BLANK]
     rows += _remedies(words, profile)
     return rows + _became(engine, incident)
 
@@ -75,7 +85,7 @@ def _what(incident: Incident, words: IncidentText, engine: EngineApi) -> list[Pa
     return [*rows, BLANK]
 
 
-def _why(incident: Incident, words: IncidentText) -> list[Para]:
+def _why(incident: Incident, words: IncidentText, hang: int) -> list[Para]:
     rows = [heading(_("Why we think so"))]
     if words.cause:
         rows.append(para(safe_line(words.cause, _TEXT_LIMIT), indent=_BODY))
@@ -85,22 +95,17 @@ def _why(incident: Incident, words: IncidentText) -> list[Para]:
         shown.insert(
             0, Evidence(incident.opened_s, "log", finding.text, finding.offset, finding.line)
         )
-    rows += [_evidence(one) for one in shown[:12]]
+    rows += [_evidence(one, hang) for one in shown[:12]]
     if len(shown) > 12:
         rows.append(para(_("and {n} more").format(n=len(shown) - 12), "muted", indent=_BODY))
     if finding.facts:
         facts = ", ".join(f"{name} {value}" for name, value in finding.facts.items())
-        rows.append(
-            Para(
-                ((_("read").ljust(10), "muted"), (safe_line(facts, _TEXT_LIMIT), "muted")),
-                _BODY,
-                10,
-            )
-        )
-    return [*rows, BLANK]
+        read = ((_("read").ljust(10), "muted"), (safe_line(facts, _TEXT_LIMIT), "muted"))
+        rows.append(Para(read, _BODY, hang))
+    return rows
 
 
-def _evidence(one: Evidence) -> Para:
+def _evidence(one: Evidence, hang: int) -> Para:
     """Time, place and text of one line; the text is the host's, cleaned and cut."""
     when = "" if one.at_s is None else clock(one.at_s)
     place = safe_line(one.source, 16)
@@ -111,7 +116,7 @@ def _evidence(one: Evidence) -> Para:
         (place + "  ", "muted"),
         (safe_line(one.text, _TEXT_LIMIT), "text"),
     )
-    return Para(pieces, indent=_BODY, hang=10)
+    return Para(pieces, indent=_BODY, hang=hang)
 
 
 def _remedies(words: IncidentText, profile: Mapping[str, object] | None) -> list[Para]:

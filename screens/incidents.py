@@ -127,7 +127,9 @@ class IncidentsScreen(CockpitScreen):
             pane.show([para(_("Nothing is chosen."), "muted")])
             return
         profile = self._profile(incident)
-        pane.show(card_paras(self.engine, incident, self.look, profile), from_top=from_top)
+        hang = 10 if pane.inner_width >= 56 else 2
+        card = card_paras(self.engine, incident, self.look, profile, hang=hang)
+        pane.show(card, from_top=from_top)
 
     def _profile(self, incident: Incident) -> Mapping[str, object] | None:
         """The run's TOML, read once and apart from drawing."""

@@ -76,6 +76,7 @@ class LaunchScreen(CockpitScreen):
         self._busy = ""
         self._toml = ""
         self._wait: Timer | None = None
+        self._wanted: str | None = None
         self._entries: dict[str, ProfileEntry] = {}
 
     def compose_body(self) -> ComposeResult:
@@ -99,15 +100,16 @@ class LaunchScreen(CockpitScreen):
     def prefill(self, host: HostName, gpu: int | None) -> None:
         """A host and a card chosen on another screen."""
         self._host, self._gpus = host, None if gpu is None else (gpu,)
-        self._plan_soon()
+        if self.is_mounted:
+            self._plan_soon()
 
     def choose(self, profile: str, host: HostName, gpus: Sequence[int]) -> None:
-        self._list_profiles()
-        found = [key for key, entry in self._entries.items() if entry.name == profile]
+        """A profile as well; both may be asked before the screen is there."""
+        self._wanted = profile
         self._host, self._gpus = host, tuple(gpus) or None
-        if found:
-            self.query_one("#profiles", RowList).select(found[0])
-        self._plan_soon()
+        if self.is_mounted:
+            self._list_profiles()
+            self._plan_soon()
 
     # Profiles.
 
@@ -123,6 +125,10 @@ class LaunchScreen(CockpitScreen):
         self._entries = {str(entry.path): entry for entry in entries}
         rows = self.query_one("#profiles", RowList)
         rows.show([ProfileRow(entry) for entry in entries])
+        for entry in entries:
+            if entry.name == self._wanted:
+                rows.select(str(entry.path))
+        self._wanted = None
         own = sum(entry.origin != "shipped" for entry in entries)
         words = _("profiles   {own} yours, {shipped} ready ones")
         if rows.inner_width < 34:
@@ -142,6 +148,8 @@ class LaunchScreen(CockpitScreen):
         self._show_plan()
 
     def action_plan_again(self) -> None:
+        if self._wait is not None:
+            self._wait.stop()
         if (entry := self.entry) is not None:
             self.run_worker(self._make_plan(entry), group="plan", exclusive=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cockpit.domain.models import GpuSample
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
-from cockpit.domain.units import bytes_text, duration_text, mib_text
+from cockpit.domain.units import bytes_text, mib_text
 from cockpit.i18n import _
 from cockpit.widgets.host_words import age_text
 from cockpit.widgets.log_time import clock
@@ -19,6 +19,7 @@ from cockpit.widgets.run_words import (
     elapsed_text,
     failed,
     reason_words,
+    since_text,
     state_word,
 )
 from cockpit.widgets.text_pane import BLANK, Para, Role
@@ -79,7 +80,7 @@ def empty_words(engine: EngineApi, view: RunView) -> str:
     seconds = elapsed_s(view, engine.wall_s())
     if seconds is None:
         return _("Starting; nothing printed yet.")
-    words = _("Started {age} ago, nothing printed yet.").format(age=duration_text(int(seconds)))
+    words = _("Started {age} ago, nothing printed yet.").format(age=since_text(seconds))
     words += " " + _("Loading weights often takes 1 to 5 min without a line.")
     used = [gpu.mem_used_mib for gpu in cards_of(engine, view) if gpu.mem_used_mib is not None]
     if used:
@@ -89,9 +90,9 @@ def empty_words(engine: EngineApi, view: RunView) -> str:
 
 def step_paras(engine: EngineApi, view: RunView, look: Look) -> list[Para]:
     """Steps of a run's life with their marks, then facts about it."""
-    done: tuple[str, Role] = (look.glyphs.done + " ", "ok")
-    going: tuple[str, Role] = (look.glyphs.connecting + " ", "muted")
-    later: tuple[str, Role] = (look.glyphs.dot + " ", "muted")
+    done: tuple[str, Role] = (look.glyphs.done, "ok")
+    going: tuple[str, Role] = (look.glyphs.connecting, "muted")
+    later: tuple[str, Role] = (look.glyphs.dot, "muted")
     started = view.started_s is not None
     at = "" if view.started_s is None else clock(view.started_s)
     lines = [
@@ -110,7 +111,7 @@ def step_paras(engine: EngineApi, view: RunView, look: Look) -> list[Para]:
             _row(done if first else later if view.ended or not started else going, _("first step"))
         )
     if view.ended:
-        sign: tuple[str, Role] = (look.glyphs.lost + " ", "fatal") if failed(view) else done
+        sign: tuple[str, Role] = (look.glyphs.lost, "fatal") if failed(view) else done
         when = "" if view.ended_s is None else clock(view.ended_s)
         lines.append(_row(sign, state_word(view), when))
     return [*lines, BLANK, *_facts(view)]
@@ -120,7 +121,7 @@ _SERVERS = frozenset({"vllm", "sglang", "tgi", "trtllm", "ollama"})
 
 
 def _row(sign: tuple[str, Role], words: str, detail: str = "") -> Para:
-    return Para((sign, (words, "text"), ("  " + detail if detail else "", "muted")), hang=2)
+    return Para((sign, (f" {words}", "text"), (f"  {detail}" if detail else "", "muted")), hang=2)
 
 
 def _facts(view: RunView) -> list[Para]:

@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from cockpit.domain.incidents import Severity
-from cockpit.domain.text import cell_len
+from cockpit.domain.text import cell_len, safe_line
 from cockpit.engine.api import LogLine
 from cockpit.i18n import _
 from cockpit.widgets.log_colours import LogLook, log_style
@@ -45,7 +45,7 @@ _PLAIN = LineMarks()
 
 def drawn_text(line: LogLine) -> str:
     """What is drawn of the line's text; a very long line ends by saying how much is missing."""
-    text = line.text
+    text = line.text if line.text.isprintable() else safe_line(line.text, DRAWN_CHARS)
     if len(text) <= DRAWN_CHARS:
         return text
     missing = len(text) - DRAWN_CHARS

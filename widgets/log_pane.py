@@ -49,7 +49,7 @@ class LogPrompt(Horizontal):
         self.say({
             "search": _("~ regular expression   enter keeps it   esc leaves it"),
             "filter": _("only matching lines   < > context"),
-            "time": "12:04   -10m   +41:12   step 812",
+            "time": "12:04  -10m  +41:12  step 812",
         }[what])  # fmt: skip
         self.add_class("-asking")
         field = self.query_one(Input)
@@ -157,7 +157,7 @@ class LogPane(Vertical):
             return True
         place = parse_place(typed, self._now_s(), state.started_s)
         if place is None:
-            self._prompt.say(_("12:04, 12:04:31, -10m, +41:12 or step 812"))
+            self._prompt.say(_("12:04  -10m  +41:12  step 812"))
             return False
         state.go_to(place)
         self.view.repaint()

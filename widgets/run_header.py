@@ -104,7 +104,11 @@ def identity(look: Look, facts: RunFacts) -> list[Part]:
     """Who, where, in what state and for how long."""
     view = facts.view
     sign, style = state_sign(view, look)
-    name: Part = [(sign + " ", style), (cut_middle(safe_line(view.profile), 32), look.strong)]
+    name: Part = [
+        (sign, style),
+        (" ", look.text),
+        (cut_middle(safe_line(view.profile), 32), look.strong),
+    ]
     place: Part = [(cut_middle(safe_line(view.host), 24), look.text)]
     if view.gpus:
         place.append(("  GPU " + cards_text(view.gpus), look.muted))

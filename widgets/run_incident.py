@@ -59,7 +59,7 @@ class RunIncident(Widget):
         if y == 1:
             return self._remedy_row()
         style = look.severity(incident.severity)
-        line = Line(look.text).add(f" {look.glyphs.severity(incident.severity)} ", style)
+        line = Line(look.text).add(" ").add(look.glyphs.severity(incident.severity), style).add(" ")
         hint = _("a apply and relaunch") if self._has_patch(incident) else _("i all of it")
         if self._more:
             hint = _("{n} more").format(n=self._more) + "   " + hint

@@ -106,12 +106,12 @@ def elapsed_s(view: RunView, wall_s: float) -> float | None:
 
 def elapsed_text(view: RunView, wall_s: float) -> str:
     seconds = elapsed_s(view, wall_s)
-    return "" if seconds is None else duration_text(_steady(seconds))
+    return "" if seconds is None else since_text(seconds)
 
 
-def _steady(seconds: float) -> float:
-    """Whole seconds, so that the text does not change between two pulls of a second."""
-    return float(int(seconds)) if seconds < 60 else seconds - seconds % 60
+def since_text(seconds: float) -> str:
+    """Whole seconds and whole minutes, rounded down: a clock, not a measurement."""
+    return f"{int(seconds)} s" if seconds < 60 else duration_text(seconds - seconds % 60)
 
 
 def step_text(view: RunView) -> str:

@@ -8,7 +8,7 @@ from cockpit.domain.text import cell_len
 
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
 _CLOSING = "，。、：；）」』】》？！,.;:)]}!?%"
-_PIECE = re.compile(rf"[{_WIDE}][{_CLOSING}]*|[^\s{_WIDE}]+|\s+")
+_PIECE = re.compile(rf"(?:[{_WIDE}]|[^\s{_WIDE}]+)[{re.escape(_CLOSING)}]*|\s+")
 
 
 def wrapped(text: str, width: int, hang: int = 0) -> list[str]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from textual.pilot import Pilot
+
+from cockpit import app as app_module
 from cockpit.config.paths import Home
 from cockpit.config.profile import load_profile
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import Progress
 from cockpit.engine.api import CardChoice, Check, LaunchPlan, LogLine, ProfileEntry
+from cockpit.widgets.options import UiOptions
 from tests.builders.samples import gpu, h100, host_sample, process
+from tests.screens.capture import CapturingApp
 from tests.screens.fake_engine import (
     WALL_S,
     FakeEngine,
@@ -22,6 +29,9 @@ from tests.screens.fake_engine import (
     run_view,
 )
 
+QUEUED, OOM, TRAINING, SERVING, DONE = (
+    RunId(run) for run in ("r-3d77", "r-7f3a", "r-20b1", "r-11c0", "r-0a41")
+)
 PROFILES = Path(__file__).parents[2] / "profiles"
 OOM_LINES = (
     "Traceback (most recent call last):",
@@ -173,3 +183,43 @@ def plan_of(entry: ProfileEntry) -> LaunchPlan:
             Check("disk_room", "warning", {"path": "/data", "free_gib": 41}),
         ),
     )
+
+
+class WatchedApp(CapturingApp):
+    """The real app; it keeps what was copied and said, and can be read as text."""
+
+    CSS_PATH = Path(app_module.__file__).parent / "screens" / "base.tcss"
+
+    def __init__(self, engine: FakeEngine, options: UiOptions | None = None) -> None:
+        super().__init__(engine, options=options)
+        self.copied = ""
+        self.said: list[str] = []
+
+    def copy_to_clipboard(self, text: str) -> None:
+        self.copied = text
+
+    def notify(self, message: str, **settings: object) -> None:  # type: ignore[override]
+        self.said.append(message)
+
+    @property
+    def rows(self) -> list[str]:
+        strips = self.screen._compositor.render_strips(self.size)
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.rows)
+
+
+@asynccontextmanager
+async def cockpit(
+    engine: FakeEngine, *keys: str, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[WatchedApp, Pilot[str]]]:
+    """The app on this engine after these keys, settled."""
+    app = WatchedApp(engine)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        yield app, pilot
