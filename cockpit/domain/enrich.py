@@ -10,8 +10,10 @@ from typing import Final
 from cockpit.domain.incidents import FactValue
 from cockpit.domain.oom import holders, others_of, phase_of, serving_kind, sub_cause
 from cockpit.domain.remedies import ladder
+from cockpit.domain.signatures import BY_ID
 from cockpit.domain.signatures.match import Hit
-from cockpit.domain.signatures.values import size_mib, tidy
+from cockpit.domain.signatures.prefixes import peel
+from cockpit.domain.signatures.values import facts_of, size_mib, tidy
 
 CONTEXT_BYTES: Final = 8192
 """Read before a hit: the traceback that ends in it."""
@@ -27,6 +29,10 @@ _ASYNC_FACTS: Final = {
     "Currently allocated": "allocated_mib", "Requested": "tried_mib", "Device limit": "total_mib",
     "Free (according to CUDA)": "free_mib",
 }  # fmt: skip
+WRAPPABLE: Final = frozenset({"torch-oom-plain", "torch-oom-bare"})
+"""What is matched when the numbers stand on the lines below."""
+_WHOLE_MESSAGES: Final = ("torch-oom-cap", "torch-oom-hip", "torch-oom-21", "torch-oom-1x")
+_BLANKS: Final = re.compile(r"[\s│┃|]+")
 _RAY_DETAIL: Final = re.compile(r"was running was ([\d.]+GB) ?/ ?([\d.]+GB)")
 _TABLE_RANK: Final = re.compile(r"^\s*rank\s*: (\d{1,5}) \(local_rank")
 _DEFAULT_MAX_SEQS: Final = "n"
@@ -49,6 +55,25 @@ def details_after(hit: Hit, text: str) -> dict[str, FactValue]:
     if hit.signature.id == "elastic-root" and (rank := _TABLE_RANK.match(text)):
         return {"rank": int(rank[1])}
     return {}
+
+
+def unwrap(hit: Hit, pieces: tuple[str, ...]) -> Hit | None:
+    """The hit of a message that was cut over several lines, at words or in the middle of them."""
+    text = "".join(pieces)
+    for name in _WHOLE_MESSAGES:
+        signature = BY_ID[name]
+        match = signature.squeezed.search(text)
+        if match is not None:
+            groups = match.groupdict()
+            facts = {**hit.facts, **facts_of(groups, signature.bare_unit)}
+            details = {key[1:]: value for key, value in groups.items() if key[0] == "_" and value}
+            return replace(hit, signature=signature, facts=facts, details=details)
+    return None
+
+
+def piece_of(text: str) -> str:
+    """A line's message without blanks, and without the box that a printer drew around it."""
+    return _BLANKS.sub("", peel(text).message)
 
 
 def _torch(hit: Hit, context: str) -> Hit:

@@ -82,7 +82,8 @@ class Group:
     told: bool = False
     changed: bool = True
     steps_after: set[int] = field(default_factory=set)
-    quiet_since: int = 0
+    wrapped: tuple[str, ...] = ()
+    """The lead's message and the lines after it, while it may be one message cut at some width."""
 
     @property
     def family(self) -> Family:
@@ -113,6 +114,12 @@ class Group:
             self.facts = {**self.facts, **sighting.hit.facts}
             self.changed = True
         self.changed = self.changed or self.severity != before
+
+    def amend(self, hit: Hit) -> None:
+        """The same line, read whole: its place stays, its numbers come."""
+        self.lead = Sighting(hit, self.lead.line, self.lead.offset, self.lead.at_s)
+        self.facts.update(hit.facts)
+        self.cause, self.remedies, self.changed = hit.cause, hit.remedies, True
 
 
 def start_group(sighting: Sighting) -> Group:

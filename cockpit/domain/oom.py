@@ -18,7 +18,7 @@ FRAGMENTED_SHARE: Final = 0.12
 """Reserved but unallocated, of all that PyTorch holds."""
 OUTSIDE_TORCH_MIB: Final = 2048.0
 
-_PROCESS: Final = re.compile(r"Process (\d+) has ([\d.]+ \w+) memory in use")
+_PROCESS: Final = re.compile(r"Process ?(\d+) ?has ?([\d.]+ ?[A-Za-z]+?) ?memory ?in ?use")
 _NEARLY_MIB: Final = 3072.0
 """A process holds this much more than its tensors: the context, libraries, NCCL."""
 

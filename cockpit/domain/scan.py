@@ -11,7 +11,15 @@ from collections import deque
 from dataclasses import replace
 from typing import Final
 
-from cockpit.domain.enrich import CONTEXT_BYTES, DETAIL_LINES, details_after, enrich
+from cockpit.domain.enrich import (
+    CONTEXT_BYTES,
+    DETAIL_LINES,
+    WRAPPABLE,
+    details_after,
+    enrich,
+    piece_of,
+    unwrap,
+)
 from cockpit.domain.episode import (
     LEVELS,
     STOP_LINES,
@@ -212,9 +220,7 @@ class Scanner:
         self._episode.look(line, text)
         for group in self._episode.groups:
             if line - group.lead.line <= DETAIL_LINES:
-                more = details_after(group.lead.hit, text)
-                group.changed = group.changed or not more.keys() <= group.facts.keys()
-                group.facts.update(more)
+                _read_on(group, text)
 
     def _close(self) -> None:
         """The episode is over: everything in it that was not told is told now."""
@@ -240,6 +246,19 @@ class Scanner:
             return
         group.told, group.changed = True, False
         self._out.append(_finding(group))
+
+
+def _read_on(group: Group, text: str) -> None:
+    """The lines below a hit may hold its numbers."""
+    hit = group.lead.hit
+    more = details_after(hit, text)
+    group.changed = group.changed or not more.keys() <= group.facts.keys()
+    group.facts.update(more)
+    if hit.signature.id in WRAPPABLE:
+        group.wrapped = (*(group.wrapped or (piece_of(hit.text),)), piece_of(text))
+        whole = unwrap(hit, group.wrapped)
+        if whole is not None:
+            group.amend(enrich(replace(whole, cause=whole.signature.cause), ""))
 
 
 def _finding(group: Group) -> Finding:

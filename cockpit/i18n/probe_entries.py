@@ -81,6 +81,16 @@ PROBE_ENTRIES: Final[dict[str, Entry]] = {
         (_("{host} has a driver and no GPU."), _("There is a driver and no GPU.")),
         (_("AutoDL's no-GPU mode looks like this."), _STILL_LIVE),
     ),
+    "no_nvml": Entry(
+        (
+            _("{host}: NVML cannot be read, so we read nvidia-smi instead."),
+            _("NVML cannot be read, so we read nvidia-smi instead."),
+        ),
+        (
+            _("The driver's words: {words}."),
+            _("Processes, Xid, ECC and throttling may be missing."),
+        ),
+    ),
     "driver_hung": Entry(
         (_("{host}: the driver does not answer."), _("The driver does not answer.")),
         (_("Anything that asks it hangs, nvidia-smi too."), _STILL_LIVE),

@@ -114,6 +114,10 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         ),
         (_NOT_STARTED,),
     ),
+    "binds_everywhere": Entry(
+        (_("The server will listen on every address of the host, not on loopback alone."),),
+        (_("Whoever reaches the host's port can use it; [forward] needs loopback only."),),
+    ),
     "table_later": Entry((_("[{table}] is read and not acted on by this version."),)),
     "env_file_unreadable": Entry(
         (_("env.file cannot be read: {why}."), _("env.file cannot be read."))

@@ -4,6 +4,7 @@ import ast
 import inspect
 import string
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,12 @@ ERROR_CLASSES = {
 CODED = {**ERROR_CLASSES, "Problem": "", "Check": "", "explain": ""}
 
 
-def calls() -> Iterator[tuple[Path, str, ast.Call]]:
+@lru_cache(maxsize=1)
+def calls() -> tuple[tuple[Path, str, ast.Call], ...]:
+    return tuple(_calls())
+
+
+def _calls() -> Iterator[tuple[Path, str, ast.Call]]:
     """Every call in the package that is by a plain or dotted name."""
     for folder in ("", "screens", "widgets"):
         pattern = "**/*.py" if not folder else "*.py"
@@ -59,6 +65,19 @@ def test_every_code_that_is_raised_has_a_sentence() -> None:
             if code and not knows(code):
                 missing.add(f"{path.name}: {name} {code}")
     assert missing == set()
+
+
+def test_every_link_reason_and_launch_notice_has_a_sentence() -> None:
+    told = [
+        node.args[1] for _path, name, node in calls() if name == "Reason" and len(node.args) > 1
+    ]
+    reasons = {str(arg.value) for arg in told if isinstance(arg, ast.Constant) and arg.value}
+    for _path, name, node in calls():
+        for keyword in node.keywords:
+            if name == "Launch" and keyword.arg == "notices":
+                parts = ast.walk(keyword.value)
+                reasons |= {str(part.value) for part in parts if isinstance(part, ast.Constant)}
+    assert {reason for reason in reasons if not knows(reason)} == set()
 
 
 def test_every_default_code_has_a_sentence() -> None:

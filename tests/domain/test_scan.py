@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from cockpit.domain.incidents import Finding
@@ -259,6 +261,24 @@ def test_numbers_on_the_lines_below_are_read_too() -> None:
     )
     assert finding.facts["tried_mib"] == 2048
     assert finding.facts["free_mib"] == 41.06
+
+
+def wrapped(text: str, width: int, at_words: bool, frame: str = "{}") -> list[str]:
+    if at_words:
+        return [frame.format(line) for line in textwrap.wrap(text, width, break_on_hyphens=False)]
+    return [frame.format(text[i : i + width]) for i in range(0, len(text), width)]
+
+
+@pytest.mark.parametrize("at_words", [True, False])
+@pytest.mark.parametrize("frame", ["{}", "│ {} │", "[rank2]: {}"])
+@pytest.mark.parametrize("width", [78, 100, 117])
+def test_a_message_that_was_cut_over_lines_is_read_whole(
+    width: int, frame: str, at_words: bool
+) -> None:
+    finding = only("x", *wrapped(oom(), width, at_words, frame), "done")
+    assert (finding.signature, finding.line) == ("torch-oom-21", 2)
+    assert finding.facts["total_mib"] == 80998.4
+    assert finding.facts["unallocated_mib"] == 204.8
 
 
 def test_rays_out_of_memory_is_the_hosts() -> None:

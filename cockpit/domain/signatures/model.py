@@ -53,6 +53,11 @@ class Signature:
     def regex(self) -> re.Pattern[str]:
         return _compiled(self.pattern)
 
+    @property
+    def squeezed(self) -> re.Pattern[str]:
+        """The pattern for a message from which all blanks were taken: cut lines put together."""
+        return _compiled(self.pattern.replace("<SIZE>", SIZE).replace(" ", ""))
+
 
 @lru_cache(maxsize=512)
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -12,8 +12,14 @@ TORCH: Final = (
         family="gpu_oom",
         literals=(" allowed; ",),
         pattern=(
-            r"out of memory\. Tried to allocate (?P<tried_mib><SIZE>).*?(?P<allowed_mib><SIZE>)"
-            r" allowed; "
+            r"(?P<_backend>CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<tried_mib><SIZE>)\. GPU"
+            r" ?(?P<gpu_index>\d*) has a total capac(?:i)?ty of (?P<total_mib><SIZE>) of which"
+            r" (?P<free_mib><SIZE>) is free\. (?P<_procs>(?:Process \d+ has <SIZE> memory in use\."
+            r" )*)(?:Including non-PyTorch memory, this process has (?P<in_use_mib><SIZE>) memory in"
+            r" use\. )?(?P<allowed_mib><SIZE>) allowed; Of the allocated memory"
+            r" (?P<allocated_mib><SIZE>) is allocated by PyTorch, (?:with"
+            r" (?P<private_pools_mib><SIZE>) allocated in private pools \(e\.g\., (?:CUDA|HIP)"
+            r" Graphs\), )?and (?P<unallocated_mib><SIZE>) is reserved by PyTorch but unallocated"
         ),
         cause="own_cap",
         remedies=("raise_memory_fraction", "smaller_batch", "gradient_checkpointing"),
