@@ -85,14 +85,17 @@ async def start_program(
     *,
     python: str | None = None,
     timeout_s: float = 20.0,
+    pythons: Sequence[str] = PYTHONS,
 ) -> RemoteProgram:
     """Run `program` on the host. Raises NoPython, ProbeError, and what the transport raises."""
-    script = start_script(program, argv, python, "")
+    script = start_script(program, argv, python, "", pythons)
     started = await _start(transport, program, script, timeout_s)
     if started.python:
         return started
     await started.channel.close()
-    raise NoPython(host=str(transport.host), looked_for=", ".join((python or "", *PYTHONS)).strip(", "))
+    raise NoPython(
+        host=str(transport.host), looked_for=", ".join((*([python] if python else []), *pythons))
+    )
 
 
 async def start_probe(
@@ -101,29 +104,35 @@ async def start_probe(
     interval_s: float = 1.0,
     python: str | None = None,
     timeout_s: float = 20.0,
+    pythons: Sequence[str] = PYTHONS,
 ) -> RemoteProgram:
     """Run the probe, or without Python the shell's `nvidia-smi` or `/proc` stream in its place."""
     program = load_program("probe")
     argv = ("--interval", f"{interval_s:g}")
-    script = start_script(program, argv, python, fallback_script(interval_s))
+    script = start_script(program, argv, python, fallback_script(interval_s), pythons)
     return await _start(transport, program, script, timeout_s)
 
 
 def start_script(
-    program: Program, argv: Sequence[str], python: str | None, otherwise: str
+    program: Program,
+    argv: Sequence[str],
+    python: str | None,
+    otherwise: str,
+    pythons: Sequence[str] = PYTHONS,
 ) -> bytes:
     """The shell's part: find a Python that takes the boot program, else say so and do otherwise.
 
-    The boot program leaves with 97 when the Python is too old; 126 and 127 are the shell's.
+    The boot program leaves with 97 when the Python is too old, a broken Python with 1, and the shell
+    with 126 or 127; the boot program itself turns these into 70 once it has begun.
     """
     places = [shlex.quote(python)] if python else []
     words = " ".join(shlex.quote(word) for word in (program.digest, program.name, *argv))
     return f"""boot={shlex.quote(program.boot)}
-for python in {" ".join((*places, *PYTHONS))}; do
+for python in {" ".join((*places, *pythons))}; do
 case $python in */*) [ -x "$python" ] || continue;; esac
 "$python" -E -s -S -u -c "$boot" {words}
 code=$?
-case $code in 97|126|127) ;; *) exit $code;; esac
+case $code in 1|97|126|127) ;; *) exit $code;; esac
 done
 echo none
 {otherwise}""".encode()

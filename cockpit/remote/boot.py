@@ -192,4 +192,18 @@ def begin():
     return marshal.loads(codes[name])
 
 
-exec(begin())
+def run():
+    try:
+        exec(begin(), sys.modules["__main__"].__dict__)
+        return 0
+    except SystemExit as end:
+        code = 0 if end.code is None else end.code
+        if not isinstance(code, int):
+            os.write(2, str(code).encode("utf-8", "replace") + b"\n")
+    except BaseException:  # noqa: BLE001 - the edge of the program: say why, and end with a code of its own
+        sys.excepthook(*sys.exc_info())
+        code = 70
+    return 70 if code in (1, 97, 126, 127) or not isinstance(code, int) else code
+
+
+sys.exit(run())
