@@ -77,7 +77,7 @@ class PipeTransport:
 
     async def open_agent(self, _transport: object, _python: str) -> ByteChannel:
         process = await asyncio.create_subprocess_exec(
-            self._python, "-IS", str(SUPERVISOR), "serve",
+            self._python, "-sSE", str(SUPERVISOR), "serve",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self.env,
         )  # fmt: skip
         channel = PipeChannel(process)

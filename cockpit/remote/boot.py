@@ -29,30 +29,27 @@ def say(word):
     )
 
 
-def folders():
+def folders(make):
     home, cache = os.environ.get("HOME", ""), os.environ.get("XDG_CACHE_HOME", "")
-    places = [
-        cache if cache[:1] == "/" else home + "/.cache" if home[:1] == "/" and home != "/" else "",
-        "/var/tmp",
-        "/tmp",
-    ]
-    for place in places:
+    if cache[:1] != "/":
+        cache = home + "/.cache" if home[:1] == "/" and home != "/" else ""
+    for place in (cache, "/var/tmp", "/tmp"):
         path = "%s/cockpit-%d" % (place, os.getuid())
-        if place:
-            for each in (place, path):
-                try:
-                    os.mkdir(each, 0o700)
-                except OSError:
-                    pass
+        for each in (place, path) if make and place else ():
             try:
-                fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | flags)
+                os.mkdir(each, 0o700)
             except OSError:
-                continue
+                pass
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | flags)
+        except OSError:
+            continue
+        try:
             about = os.fstat(fd)
-            if about.st_uid == os.getuid() and not about.st_mode & 0o77:
+            if place and about.st_uid == os.getuid() and not about.st_mode & 0o77:
                 yield fd, path
-            else:
-                os.close(fd)
+        finally:
+            os.close(fd)
 
 
 def kept(folder):
@@ -147,18 +144,17 @@ def can_unpack():
 
 
 def find():
-    places = list(folders())
-    for folder, path in places:
+    for folder, path in folders(False):
         data = kept(folder)
         if data is not None:
             say("have")
-            return data, path, places
+            return data, path
     say("need" if can_unpack() else "need-plain")
     data = sent()
-    for folder, path in places:
+    for folder, path in folders(True):
         if keep(folder, data):
-            return data, path, places
-    return data, None, places
+            return data, path
+    return data, None
 
 
 class Shipped:
@@ -179,9 +175,7 @@ class Shipped:
 
 
 def begin():
-    data, path, places = find()
-    for folder, _ in places:
-        os.close(folder)
+    data, path = find()
     codes = marshal.loads(data)
     stand_in = os.environ.get("COCKPIT_PYNVML")
     if stand_in:

@@ -79,9 +79,11 @@ class HostReader:
             return {"cpu_pct": None, "steal_pct": None}
         spent = [max(0, ticks[place] - old) for place, old in enumerate(before)]
         total = sum(spent)
-        if total < 5:
+        if total < 5 and sum(ticks) >= sum(before):
             self.cpu_before = before
             return {}
+        if not total:
+            return {"cpu_pct": None, "steal_pct": None}
         idle = spent[3] + (spent[4] if len(spent) > 4 else 0)
         stolen = spent[7] if len(spent) > 7 else 0
         return {

@@ -1,0 +1,188 @@
+"""One run as its files tell it. Its state is read from them by one table, and never guessed."""
+
+import os
+import signal
+import time
+
+from supervisor_files import MIB, Folder, Refused, parse_object  # type: ignore[import-not-found]
+from supervisor_host import incarnation, oom_kills_since  # type: ignore[import-not-found]
+from supervisor_processes import Members, command_of, is_alive  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+STALLED_S = 30.0
+STARTING_S = 60.0
+
+
+class Run(Folder):  # type: ignore[misc]
+    """One run's folder, and what its files say of it."""
+
+    def __init__(self, path: str, host: str) -> None:
+        Folder.__init__(self, path)
+        self.id = os.path.basename(path)
+        self._host = host
+        self.spec = parse_object(self.read("spec.json", 4 * MIB))
+        locks = self.spec.get("locks")
+        try:
+            self.locks = Folder(locks) if isinstance(locks, str) else self
+        except (OSError, Refused):
+            self.locks = self  # gone with a restart: held by nobody, like ours
+
+    def close(self) -> None:
+        if getattr(self, "locks", self) is not self:
+            self.locks.close()
+        Folder.close(self)
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def is_supervised(self) -> bool:
+        return bool(self.locks.is_held("lock"))
+
+    def has_ended(self) -> bool:
+        """Cheaply: is there any record of an end?"""
+        return any(self.read(name, 1) == b"{" for name in ("exit", "exit.shim"))
+
+    def members(self) -> "Members":
+        supervisor = self.record("sup.json")
+        return Members(self.id, supervisor.get("job_pid"), supervisor.get("job_start"))
+
+    def grace_s(self) -> "tuple[float, float]":
+        stop = self.spec.get("stop") or {}
+        return float(stop.get("int_s", 15.0)), float(stop.get("term_s", 10.0))
+
+    def describe(self) -> "Json":
+        """The run's record for the client: what was asked, and the state by the table below."""
+        supervisor, life = self.record("sup.json"), self.locks.record("hb")
+        cards = supervisor.get("cards") or []
+        answer: "Json" = {
+            "run": self.id,
+            "now_s": time.time(),
+            "folder": self.path,
+            "profile": self.spec.get("profile"),
+            "kind": self.spec.get("kind"),
+            "argv": [word[:500] for word in self.spec.get("argv", [])[:64]],
+            "cwd": self.spec.get("cwd"),
+            "tags": self.spec.get("tags"),
+            "notes": self.spec.get("notes"),
+            "claimed_s": self.spec.get("claimed_s"),
+            "started_s": supervisor.get("started_s"),
+            "heard_s": life.get("wall_s"),
+            "gpus": [card["index"] for card in cards],
+            "gpu_uuids": [card["uuid"] for card in cards],
+            "job_pid": supervisor.get("job_pid"),
+            "job_started_ticks": supervisor.get("job_start"),
+            "log_hole": life.get("hole"),
+            "log_bytes": self._log_bytes(),
+        }
+        answer.update(self._state(supervisor, life))
+        return answer
+
+    def _log_bytes(self) -> "int | None":
+        try:
+            return os.stat("log", dir_fd=self.fd, follow_symlinks=False).st_size
+        except OSError:
+            return None
+
+    def _state(self, supervisor: "Json", life: "Json") -> "Json":
+        """By files alone, in this order: the lock is looked at before the record of the end, since
+        a supervisor writes the one before it lets go of the other."""
+        supervised = self.is_supervised()
+        ended = self.record("exit")
+        if ended:
+            return self._ended(ended)
+        if supervisor and supervisor.get("host_id") != self._host:
+            return {"state": "other_host"}
+        if supervised:
+            return self._living(supervisor, life)
+        if not supervisor:
+            return self._without_supervisor()
+        return self._orphaned(supervisor, life)
+
+    def _ended(self, ended: "Json") -> "Json":
+        return {
+            "state": "exited",
+            "code": ended.get("code"),
+            "signal": ended.get("signal"),
+            "reason": ended.get("reason"),
+            "by": ended.get("by"),
+            "ended_s": ended.get("wall_s"),
+            "oom_kills": ended.get("oom_kills"),
+            "signals": ended.get("sent"),
+            "leftovers": [
+                {"pid": pid, "started_ticks": start, "command": command_of(pid)}
+                for pid, start in ended.get("left") or []
+                if is_alive(pid, start)
+            ],
+        }
+
+    def _living(self, supervisor: "Json", life: "Json") -> "Json":
+        answer: "Json" = {"state": life.get("phase") or "starting"}
+        if self.record("stop.json"):
+            answer["state"] = "stopping"
+            answer["signals"] = life.get("sent")
+        if answer["state"] == "queued":
+            answer["waiting_for"] = life.get("waiting_for")
+        beat = life.get("mono_s")
+        if isinstance(beat, float) and time.monotonic() - beat > STALLED_S:
+            answer["degraded"] = "supervisor_stalled"
+        return answer
+
+    def _without_supervisor(self) -> "Json":
+        age_s = time.time() - os.fstat(self.fd).st_mtime
+        if age_s < STARTING_S:
+            return {"state": "starting"}
+        return {"state": "lost", "reason": "never_started"}
+
+    def _orphaned(self, supervisor: "Json", life: "Json") -> "Json":
+        ended = self._shim_record(supervisor)
+        if ended:
+            return self._ended(ended)
+        now = incarnation()
+        if any(supervisor.get(key) != value for key, value in now.items()):
+            return self._lost("host_restarted", supervisor, life)
+        job = (supervisor.get("job_pid"), supervisor.get("job_start"))
+        if self.locks.is_held("job.lock") or is_alive(*job):
+            state = "stopping" if self.record("stop.json") else "running"
+            return {"state": state, "degraded": "supervisor_died"}
+        ended = self._shim_record(supervisor)  # it may have come between the two looks
+        return (
+            self._ended(ended) if ended else self._lost("killed_without_record", supervisor, life)
+        )
+
+    def _shim_record(self, supervisor: "Json") -> "Json":
+        shim = self.record("exit.shim")
+        if not isinstance(shim.get("code"), int):
+            return {}
+        kills = oom_kills_since(supervisor.get("oom"))
+        ended = verdict(shim["code"], None, kills, bool(self.record("stop.json")))
+        ended["wall_s"] = os.stat("exit.shim", dir_fd=self.fd, follow_symlinks=False).st_mtime
+        return ended
+
+    @staticmethod
+    def _lost(reason: str, supervisor: "Json", life: "Json") -> "Json":
+        answer = {"state": "lost", "reason": reason, "ended_s": life.get("wall_s")}
+        if reason == "killed_without_record":
+            answer["oom_kills"] = oom_kills_since(supervisor.get("oom"))
+        return answer
+
+
+def verdict(code: "int | None", number: "int | None", kills: "int | None", stopped: bool) -> "Json":
+    """How a run ended. A shell reports a signal as 128 + its number, and so do we read it."""
+    if code is not None and 128 < code < 160:
+        number = code - 128
+    reason = "exited" if number is None else "signal"
+    if number == signal.SIGKILL and kills and not stopped:
+        reason = "oom_killed"
+    return {
+        "code": code if number is None else None,
+        "signal": number,
+        "reason": reason,
+        "by": "cockpit" if stopped else "job",
+        "oom_kills": kills,
+        "wall_s": time.time(),
+    }
