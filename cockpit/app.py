@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -118,7 +119,8 @@ class CockpitApp(AppActions, App[str]):
 
     async def on_unmount(self) -> None:
         if self._engine is not None:
-            await asyncio.wait_for(self._engine.close(), CLOSE_S)
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._engine.close(), CLOSE_S)
 
 
 def run_tui(home: Home, direct: Direct | None = None) -> int:

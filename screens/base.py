@@ -25,6 +25,7 @@ from cockpit.widgets.options import UiOptions
 if TYPE_CHECKING:
     from cockpit.engine.api import EngineApi
     from cockpit.engine.events import Event
+    from cockpit.widgets.text_pane import Para
 
 PULL_S = 0.25
 """At most four repaints a second; an incident does not wait for them."""
@@ -63,6 +64,7 @@ class CockpitScreen(Screen[None]):
     """The mode that the key bar marks as the present one."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "apply_top", _("apply"), id="apply", tooltip=_("The top incident's first remedy, after its diff")),
+        Binding("p", "pause", _("pause"), id="pause", tooltip=_("Stop repainting; recording goes on")),
     ]  # fmt: skip
     HINTS: ClassVar[tuple[str, ...]] = ()
     """Ids of the bindings that the key bar shows, the most useful first."""
@@ -71,6 +73,7 @@ class CockpitScreen(Screen[None]):
         super().__init__()
         self._sums = Sums()
         self._summed_s: int | None = None
+        self._paused_s: float | None = None
 
     def compose(self) -> ComposeResult:
         yield HeaderLine()
@@ -113,13 +116,15 @@ class CockpitScreen(Screen[None]):
     def _pull_if_current(self) -> None:
         if self.is_current:
             self.show_frame()
-            self.pull()
+            if self._paused_s is None:
+                self.pull()
 
     def engine_event(self, event: Event) -> None:
         """The app hands every event of the engine to the current screen."""
         self._summed_s = None
         self.show_frame()
-        self.hear(event)
+        if self._paused_s is None:
+            self.hear(event)
 
     def show_frame(self) -> None:
         """Bring header and strip up to date; both draw only when something differs."""
@@ -128,12 +133,29 @@ class CockpitScreen(Screen[None]):
         second = int(self.engine.wall_s())
         if second != self._summed_s:
             self._sums, self._summed_s = fleet_sums(self.engine), second
-        facts = header_facts(incidents, self._sums, second, self.header_note())
+        facts = header_facts(
+            incidents, self._sums, second, self._pause_words() or self.header_note()
+        )
         self.query_one(HeaderLine).show(facts)
 
     def strip_incidents(self, incidents: Sequence[Incident]) -> Sequence[Incident]:
         """Those that the strip may show here; a screen that shows some itself leaves them out."""
         return incidents
+
+    def _pause_words(self) -> str:
+        if self._paused_s is None:
+            return ""
+        behind_s = int(self.engine.now_s() - self._paused_s)
+        return _("PAUSED {behind}").format(behind=f"{behind_s // 60}:{behind_s % 60:02}")
+
+    def action_pause(self) -> None:
+        """Painting stops and says how far behind it is; samples and incidents go on being taken."""
+        self._paused_s = self.engine.now_s() if self._paused_s is None else None
+        self._pull_if_current()
+
+    def explain(self) -> list[Para]:
+        """What is under the cursor: each number, where it is from and how old it is. For help."""
+        return []
 
     def header_note(self) -> str:
         """One short thing that a person must not forget while this screen is shown."""
@@ -147,7 +169,11 @@ class CockpitScreen(Screen[None]):
             if active.binding.id and active.enabled
         }
         hints = [
-            KeyHint(self.app.get_key_display(live[name]), live[name].description, live[name].action)
+            KeyHint(
+                self.app.get_key_display(live[name]),
+                small(live[name].description),
+                live[name].action,
+            )
             for name in self.HINTS
             if name in live
         ]
@@ -194,6 +220,11 @@ class CockpitScreen(Screen[None]):
             self.query_one(TooSmall).update(
                 f"{words}\n" + _("Make it larger; q quits, runs go on.")
             )
+
+
+def small(words: str) -> str:
+    """A label as the key bar and the help write it: without a capital at its start."""
+    return words[:1].lower() + words[1:]
 
 
 def header_facts(incidents: Sequence[Incident], sums: Sums, wall_s: int, note: str) -> HeaderFacts:

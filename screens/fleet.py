@@ -16,6 +16,7 @@ from cockpit.domain.units import mib_text
 from cockpit.i18n import _, ngettext
 from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
+from cockpit.screens.explained import explain_card
 from cockpit.screens.filter_words import caret_line
 from cockpit.screens.fleet_data import FleetData
 from cockpit.screens.host_actions import HostActions
@@ -28,6 +29,7 @@ from cockpit.widgets.host_pane import HostFace
 
 if TYPE_CHECKING:
     from cockpit.engine.events import Event
+    from cockpit.widgets.text_pane import Para
 
 DENSITIES = ("auto", "pane", "row")
 
@@ -58,6 +60,7 @@ class FleetScreen(HostActions, CockpitScreen):
         self._data: FleetData | None = None
         self._density = "auto"
         self._fix: FilterError | None = None
+        self._typed_filter = Filter()
 
     def compose_body(self) -> ComposeResult:
         yield FilterBar()
@@ -103,6 +106,16 @@ class FleetScreen(HostActions, CockpitScreen):
         if not self.open_trouble(event.host):
             open_host(self.app, event.host)
 
+    def explain(self) -> list[Para]:
+        place = self.cursor_place()
+        state = None if place is None else self.engine.fleet.hosts.get(place[0])
+        cards = state.latest.gpus if state is not None and state.latest is not None else ()
+        card = next((gpu for gpu in cards if place is not None and gpu.index == place[1]), None)
+        if state is None or card is None:
+            return []
+        holder = self.data.holder(state.host, card.index)
+        return explain_card(state, card, holder, self.engine.now_s())
+
     def cursor_place(self) -> tuple[HostName, int | None] | None:
         return self.query_one(FleetView).cursor
 
@@ -119,7 +132,7 @@ class FleetScreen(HostActions, CockpitScreen):
                 count += ", " + _("{count} unknown").format(count=data.counts.unknown)
             left.append(count)
             if not view.plan.entries:
-                left = [self._nothing_words()]
+                left = [self._nothing_words(data.filter)]
         if data.order.key != "file":
             left.append(_sort_words(data.order))
         self.query_one(FleetNote).show("   ".join(left), self._outside_words(view))
@@ -133,13 +146,12 @@ class FleetScreen(HostActions, CockpitScreen):
             parts.append(ngettext("{n} host below", "{n} hosts below", below).format(n=below))
         return ", ".join(parts)
 
-    def _nothing_words(self) -> str:
+    def _nothing_words(self, found: Filter) -> str:
         """Why the list is empty, with the nearest thing there is."""
-        if self.data.only_trouble and self.data.filter.node is None:
-            return _("No trouble anywhere.  ! shows all {cards}").format(
-                cards=self.data.counts.cards
-            )
-        words = " and ".join(shown(term) for term in self.data.filter.terms)
+        if self.data.only_trouble and found.node is None:
+            everything = _("No trouble anywhere.  ! shows all {cards}")
+            return everything.format(cards=self.data.counts.cards)
+        words = " and ".join(shown(term) for term in found.terms)
         largest = largest_free_mib(gpu for _state, gpu in self.data.all_cards())
         text = _("No card has {words}.").format(words=words)
         if "free" in words and largest is not None:
@@ -164,6 +176,10 @@ class FleetScreen(HostActions, CockpitScreen):
             bar.say(caret_line(error, 0), wrong=True)
             return
         self._fix = None
+        self._typed_filter = found
+        if found.node is not None and not self.data.passes(found):
+            bar.say(self._nothing_words(found), wrong=True)
+            return
         self._use(found)
         bar.say("   ".join(shown(term) for term in found.terms), wrong=False)
 
@@ -181,6 +197,9 @@ class FleetScreen(HostActions, CockpitScreen):
 
     @on(FilterBar.Accepted)
     def _accepted(self) -> None:
+        """Enter takes what was typed, even when nothing passes it: the line below says why."""
+        if self._fix is None:
+            self._use(self._typed_filter)
         self.query_one(FilterBar).close()
         self.query_one(FleetView).focus()
 

@@ -135,6 +135,13 @@ class FleetData:
 
         return shows
 
+    def passes(self, found: Filter) -> bool:
+        """Whether anything at all would show."""
+        bare = [state for state in self.engine.fleet.hosts.values() if not state.latest]
+        rows = [self.row(state, gpu) for state, gpu in self.all_cards()]
+        rows += [self.row(state, None) for state in bare]
+        return any(found.truth(row) is True for row in rows)
+
     def _count_unknown(self) -> int:
         rows = (self.row(state, gpu) for state, gpu in self.all_cards())
         return sum(self.filter.truth(row) is None for row in rows)

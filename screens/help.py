@@ -10,7 +10,7 @@ from textual.screen import ActiveBinding, ModalScreen, Screen
 
 from cockpit.domain.filter_fields import FIELDS, FLAGS
 from cockpit.i18n import _
-from cockpit.screens.base import services
+from cockpit.screens.base import CockpitScreen, services, small
 from cockpit.screens.keys import APP_BINDINGS, binding_ids
 from cockpit.widgets.look import Look
 from cockpit.widgets.text_pane import BLANK, Para, TextPane, code, heading, para
@@ -34,13 +34,16 @@ class HelpScreen(ModalScreen[None]):
         super().__init__()
         self._live_keys = dict(about.active_bindings)
         self._display = about.app.get_key_display
+        self._explained = about.explain() if isinstance(about, CockpitScreen) else []
 
     def compose(self) -> ComposeResult:
         yield TextPane(_("keys here"), foot=_("esc closes   arrows scroll"), id="help-text")
 
     def on_mount(self) -> None:
         pane = self.query_one(TextPane)
-        pane.show(help_paras(self._live_keys, self._display, services(self).look))
+        keys = help_paras(self._live_keys, self._display, services(self).look)
+        explained = [*self._explained, BLANK] if self._explained else []
+        pane.show([*explained, *keys])
         pane.focus()
 
     def action_close(self) -> None:
@@ -84,7 +87,7 @@ def help_paras(bindings: dict[str, ActiveBinding], display: Any, look: Look) -> 
 def _key_para(entry: tuple[list[str], Binding]) -> Para:
     keys, binding = entry
     shown = " ".join(dict.fromkeys(keys))
-    label = f"{binding.description:<{_LABEL_CELLS}}"
+    label = f"{small(binding.description):<{_LABEL_CELLS}}"
     return code((f"{shown:<{_KEY_CELLS}}", "ok"), (f"{label} ", "text"), (binding.tooltip, "muted"))
 
 

@@ -60,7 +60,8 @@ class HostActions(Screen[None]):
         if state.link == "host_key":
             ask_trust(self.app, host)
         else:
-            self._explain(state.code or state.link, dict(state.why), title=safe_line(host))
+            facts: dict[str, object] = {"host": host, **state.why}
+            self._explain(state.code or state.link, facts, title=safe_line(host))
         return True
 
     def _explain(self, code: str, facts: dict[str, object], *, title: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cockpit.config.hosts import HostSpec
 from cockpit.domain.models import DiskSample, GpuSample, HostFacts, HostSample
-from cockpit.domain.text import safe_line
+from cockpit.domain.text import cut_middle, safe_line
 from cockpit.domain.units import bytes_text, duration_text, mib_pair_text, price_text
 from cockpit.engine.fleet import HostState
 from cockpit.i18n import _
@@ -29,7 +29,8 @@ def fact_paras(state: HostState, spec: HostSpec | None, now_s: float) -> list[Pa
 
 
 def _fact(name: str, value: str, role: Role = "text") -> Para:
-    return code((f"{name:<{_NAME_CELLS}}", "muted"), (safe_line(value, 300), role))
+    shown = cut_middle(safe_line(name, 80), _NAME_CELLS - 1)
+    return code((f"{shown:<{_NAME_CELLS}}", "muted"), (safe_line(value, 300), role))
 
 
 def _load(sample: HostSample) -> list[Para]:

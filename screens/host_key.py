@@ -92,7 +92,7 @@ class HostKeyDialog(Dialog[bool]):
         return f"{safe_line(self._state.key_type or '', 20)} {fingerprint}".strip()
 
     def _hop_words(self) -> ComposeResult:
-        hop = self._state.why.get("hop")
+        hop = self._state.why.get("hop_name") or self._state.why.get("hop")
         if hop:
             words = _("It is the key of the jump host {hop}.").format(hop=safe_line(str(hop), 80))
             yield _line(words)

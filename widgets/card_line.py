@@ -115,8 +115,8 @@ def _draw_memory(
     known = gpu.mem_used_mib is not None and bool(gpu.mem_total_mib)
     fraction = (gpu.mem_used_mib or 0) / (gpu.mem_total_mib or 1) if known else None
     full, empty = bar(fraction, columns.bar, look.glyphs)
-    style = {"fatal": tone.fatal, "warning": tone.warn}.get(holder.severity or "", tone.fill)
-    line.add(full, tone.fill if tone is look.old else style)
+    fills = {"fatal": tone.fill_fatal, "warning": tone.fill_warn}
+    line.add(full, fills.get(holder.severity or "", tone.fill))
     line.add(empty, tone.faint)
     text = mib_pair_text(gpu.mem_used_mib, gpu.mem_total_mib)
     line.add(f"  {text:>{columns.memory}}", tone.text if known else tone.muted)

@@ -101,7 +101,7 @@ class ChartGrid(FramedPane):
     def card_rows(self) -> int:
         """Rows of one card's charts."""
         room = self.size.height - 2 - self._axis_rows
-        return max(1, min(9, room // max(1, len(self._data.cards))))
+        return max(1, min(20, room // max(1, len(self._data.cards))))
 
     @property
     def row_count(self) -> int:

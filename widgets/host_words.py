@@ -106,7 +106,7 @@ def sentence(state: HostState, now_s: float) -> str:
         return _("waiting for the first numbers") if state.link == "live" else _("connecting …")
     words = reason(state, now_s)
     if state.code and knows(state.code):
-        headline = safe_line(explain(state.code, state.why).headline, 300)
+        headline = safe_line(explain(state.code, {"host": state.host, **state.why}).headline, 300)
         words = headline if state.retry_at_s is None else f"{headline}  ({words})"
     return words
 

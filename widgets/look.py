@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ class Tone:
     faint: Style
     ok: Style
     fill: Style
+    fill_warn: Style
+    fill_fatal: Style
     graph: Style
     warn: Style
     fatal: Style
@@ -47,10 +49,12 @@ class Look:
             "text": Style(color=p.fg, bgcolor=p.bg),
             "strong": Style(color=p.fg, bgcolor=p.bg, bold=True),
             "muted": Style(color=p.muted, bgcolor=p.bg),
-            "faint": Style(color=p.faint, bgcolor=p.bg),
+            "faint": Style(color=p.faint, bgcolor=p.bg, dim=p.ansi),
             "ok": Style(color=p.ok, bgcolor=p.bg),
             "fill": Style(color=p.fill, bgcolor=p.bg),
-            "graph": Style(color=p.graph, bgcolor=p.bg),
+            "fill_warn": Style(color=p.warn, bgcolor=p.bg),
+            "fill_fatal": Style(color=p.fatal, bgcolor=p.bg),
+            "graph": Style(color=p.graph, bgcolor=p.bg, dim=p.ansi),
             "warn": Style(color=p.warn, bgcolor=p.bg, bold=p.ansi),
             "fatal": Style(color=p.fatal, bgcolor=p.bg, bold=True, reverse=p.ansi and p.dark),
             "fatal_badge": Style(color=p.bg, bgcolor=p.fatal, bold=True)
@@ -71,8 +75,9 @@ class Look:
         }
         for role, style in roles.items():
             object.__setattr__(self, role, style)
-        names = ("text", "strong", "muted", "faint", "ok", "fill", "graph", "warn", "fatal")
-        grey = {name: "muted" for name in ("text", "strong", "ok")} | {"fill": "graph"}
+        names = tuple(field.name for field in fields(Tone))
+        grey = {name: "muted" for name in ("text", "strong", "ok")}
+        grey |= {name: "graph" for name in ("fill", "fill_warn", "fill_fatal")}
         fresh, old = (
             Tone(*(roles[names_of.get(name, name)] for name in names)) for names_of in ({}, grey)
         )
@@ -85,6 +90,8 @@ class Look:
     faint: Style = Style.null()
     ok: Style = Style.null()
     fill: Style = Style.null()
+    fill_warn: Style = Style.null()
+    fill_fatal: Style = Style.null()
     graph: Style = Style.null()
     warn: Style = Style.null()
     fatal: Style = Style.null()

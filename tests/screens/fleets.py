@@ -87,7 +87,15 @@ def trouble() -> FakeEngine:
     more = (lost_gpu(3), h100(4, throttle=("thermal_sw",), temp_c=89, ecc_uncorrected=2))
     engine.fleet.record(replace(before, gpus=before.gpus + more), engine.clock_s - 0.2)
     stale(engine)
-    engine.with_host("small-1", "unreachable", "unreachable", price=0.20)
+    engine.with_host(
+        "small-1",
+        "unreachable",
+        "unreachable",
+        price=0.20,
+        address="203.0.113.9",
+        port=2222,
+        timeout_s=10,
+    )
     engine.fleet.update(HostName("small-1"), retry_at_s=engine.clock_s + 30)
     engine.with_host("new-box", "host_key", "host_key_unknown")
     engine.with_host(degraded_sample("rtx-lab"))

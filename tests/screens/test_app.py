@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from cockpit.app import CockpitApp
+from cockpit.domain.models import HostName
 from cockpit.engine.api import EngineApi
 from cockpit.errors import ConfigError
 from cockpit.screens.boot import BootScreen
@@ -18,6 +19,7 @@ from cockpit.screens.first_start import FirstStartScreen
 from cockpit.screens.fleet import FleetScreen
 from cockpit.screens.help import HelpScreen
 from cockpit.screens.host import HostScreen
+from cockpit.widgets.fleet_view import FleetView
 from cockpit.widgets.footer_bar import FooterBar
 from cockpit.widgets.header_line import HeaderLine
 from cockpit.widgets.incident_strip import IncidentStrip
@@ -151,6 +153,7 @@ async def test_help_lists_the_keys_of_the_screen_below() -> None:
         text = app.screen.query_one("#help-text").plain_text  # type: ignore[attr-defined]
 
         assert "only trouble" in text and "quit" in text
+        assert "GPU 0 of vast-a, 0.2 s ago, by NVML" in text and "402/450W" in text
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, FleetScreen)
@@ -274,3 +277,23 @@ async def test_the_header_counts_and_prices() -> None:
             "22:13:20",
         ):
             assert part in text
+
+
+async def test_pause_stops_painting_and_says_how_far_behind() -> None:
+    engine = calm()
+    app = CockpitApp(engine)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        drawn = app.screen.query_one(FleetView).drawn
+        before = drawn[HostName("h100")]
+        await pilot.press("p")
+        engine.set_link("h100", "stale", "link_lost")
+        engine.clock_s += 65
+        app.screen.show_frame()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert "PAUSED 1:05" in app.screen.query_one(HeaderLine).render_line(0).text
+        assert drawn[HostName("h100")] == before
+
+        await pilot.press("p")
+        await settled(pilot)
+        assert drawn[HostName("h100")] > before

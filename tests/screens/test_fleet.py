@@ -256,7 +256,10 @@ async def test_filter_is_live_and_keeps_the_last_that_could_be_read() -> None:
         await settled(pilot)
         assert "h100" in text(app) and "vast-a" not in text(app)
 
-        await pilot.press(*" tmp>1")
+        await pilot.press(*" tmp")
+        await settled(pilot)
+        assert "h100" in text(app), "half a word never empties the screen"
+        await pilot.press(*">1")
         await settled(pilot)
         bar = app.screen.query_one("#filter-note")
         assert "no field tmp: temp?" in str(bar.render()) and bar.has_class("-wrong")

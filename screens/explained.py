@@ -1,0 +1,61 @@
+"""Every number of a card in words: what it is, where it was read, how old it is."""
+
+from __future__ import annotations
+
+from cockpit.domain.models import GpuSample
+from cockpit.domain.text import safe_line
+from cockpit.domain.units import duration_text, mib_pair_text
+from cockpit.engine.fleet import HostState
+from cockpit.i18n import _
+from cockpit.widgets.card_line import SPARK_BIN_S, Holder, holder_text, power_text
+from cockpit.widgets.text_pane import Para, code, heading
+
+_NAME_CELLS = 14
+
+
+def explain_card(state: HostState, gpu: GpuSample, holder: Holder, now_s: float) -> list[Para]:
+    """The card under the cursor, for the help page."""
+    title = _("GPU {index} of {host}, {age} ago, by {source}").format(
+        index=gpu.index,
+        host=safe_line(state.host, 60),
+        age=duration_text(state.age_s(now_s)),
+        source=_source(state),
+    )
+    util = "n/a" if gpu.util_pct is None else f"{gpu.util_pct} %"
+    temp = "n/a" if gpu.temp_c is None else f"{gpu.temp_c} C"
+    rows = [
+        (_("utilisation"), util, _("share of the last sampling period in which a kernel ran")),
+        (
+            _("sparkline"),
+            _("0 to 100 %"),
+            _("utilisation, one cell for {bin:.0f} s").format(bin=SPARK_BIN_S),
+        ),
+        (
+            _("memory"),
+            mib_pair_text(gpu.mem_used_mib, gpu.mem_total_mib).strip(),
+            _("held by programs, of the card's own"),
+        ),
+        (_("temperature"), temp, _("of the chip; ! when heat or a brake slows it")),
+        (_("power"), power_text(gpu), _("drawn now, of the limit that is set")),
+        (_("used by"), holder_text(gpu, holder), _processes_words(gpu)),
+        (_("card"), safe_line(gpu.name, 60) or "n/a", safe_line(gpu.uuid, 60)),
+    ]
+    if gpu.error is not None:
+        rows.insert(0, (_("error"), safe_line(gpu.error, 200), _("the driver's own words")))
+    return [heading(title), *(_row(*row) for row in rows)]
+
+
+def _row(name: str, value: str, meaning: str) -> Para:
+    return code((f"{name:<{_NAME_CELLS}}", "muted"), (f"{value:<16}  ", "text"), (meaning, "muted"))
+
+
+def _source(state: HostState) -> str:
+    source = state.latest.source if state.latest is not None else ""
+    return {"nvml": "NVML", "proc": "/proc"}.get(source, source or "n/a")
+
+
+def _processes_words(gpu: GpuSample) -> str:
+    if gpu.processes_age_s is None:
+        return _("processes were not read")
+    words = _("{n} processes, read {age} before the rest")
+    return words.format(n=len(gpu.processes), age=duration_text(gpu.processes_age_s))
