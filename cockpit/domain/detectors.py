@@ -12,7 +12,7 @@ from typing import Final, Literal
 from cockpit.domain.incidents import Evidence, FactValue, Family, Finding, Severity
 from cockpit.domain.models import GpuSample, HostSample, XidEvent
 from cockpit.domain.remedies import make_all
-from cockpit.domain.signatures.xids import meaning
+from cockpit.domain.signatures.xids import cause_of, meaning
 
 NEAR_FULL_OPEN: Final = 0.97
 NEAR_FULL_OPEN_S: Final = 30.0
@@ -178,7 +178,9 @@ def _xid_signals(event: XidEvent) -> Iterator[Signal]:
         facts["bus_id"] = event.bus_id
     if event.gpu_index is not None:
         facts["gpu_index"] = event.gpu_index
-    finding = _finding("hardware", f"xid-{event.xid}", known.severity, "xid", facts, known.advice)
+    finding = _finding(
+        "hardware", f"xid-{event.xid}", known.severity, cause_of(event.xid), facts, known.advice
+    )
     finding = replace(finding, text=event.text)
     yield Signal("open", finding, event.gpu_index, _said(event.at_s, "kernel", event.text))
 

@@ -159,7 +159,7 @@ def _bus(bus_id: FactValue) -> str:
 def explains(group: Group, hit: Hit) -> bool:
     """Whether the group's failure is why the hit was printed."""
     level = LEVELS[hit.role]
-    if group.recovered:
+    if group.recovered or (group.family == hit.family and not same_thing(group, hit)):
         return False
     if group.level > level:
         return group.lead.hit.severity != "notice" or level == 0
@@ -210,6 +210,20 @@ class Episode:
         counted = _COUNTED.search(text)
         if counted:
             self._drop_tails(line)
+
+    def merge_recovered(self) -> None:
+        """Failures of one kind that all were recovered from are one thing to know."""
+        first: dict[str, Group] = {}
+        kept = []
+        for group in self.groups:
+            known = (
+                first.setdefault(group.lead.hit.signature.id, group) if group.recovered else group
+            )
+            if known is group:
+                kept.append(group)
+            else:
+                known.copies += group.copies
+        self.groups = kept
 
     def _judge_recovery(self, group: Group, text: str) -> None:
         counted = _COUNTED.search(text)

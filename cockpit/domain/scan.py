@@ -224,6 +224,8 @@ class Scanner:
 
     def _close(self) -> None:
         """The episode is over: everything in it that was not told is told now."""
+        if self._settled:
+            self._episode.merge_recovered()
         groups, self._episode = self._episode.groups, Episode()
         for group in groups:
             late = group.lead.hit.role == "tail" and not group.confirmed

@@ -206,6 +206,8 @@ CAUSES: Final[dict[str, str]] = {
     # hardware
     "gpu_lost": _("The card is gone from the bus; nothing on it can go on."),
     "xid": _("The driver reports a fault of the card."),
+    "link_hardware": _("The link between cards (NVLink) reports an error."),
+    "row_remapped": _("The card replaced a bad row of its memory; that was handled."),
     "nvswitch": _("An NVSwitch reports a fault; it can end every job on the board."),
     "gsp_timeout": _("The card's own firmware does not answer."),
     "memory_hardware": _("The card's memory or link has an error that cannot be corrected."),

@@ -45,6 +45,22 @@ def test_a_batch_size_search_that_goes_on_has_recovered() -> None:
     assert [(f.severity, f.recovered) for f in found] == [("notice", True)]
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2026-01-01 10:00:00 | WARNING | fairseq.trainer | ",
+        "2026-01-01 10:00:00,123 - trainer - WARNING - ",
+        "[2026-01-01 10:00:00,123][trainer][WARNING] - ",
+        "2026-01-01 10:00:00.123 | WARNING  | app.train:step:12 - ",
+        "WARNING:root:",
+        "[12:00:00] WARNING  ",
+    ],
+)
+def test_an_oom_that_is_logged_as_a_warning_was_caught(prefix: str) -> None:
+    found = scan(prefix + OOM)
+    assert [(f.severity, f.recovered) for f in found] == [("notice", True)]
+
+
 def test_steps_after_an_oom_mean_that_the_run_goes_on() -> None:
     steps = [f" {n}%|#  | {n}/100 [00:0{n}<01:00,  1.00it/s]" for n in (7, 8, 9)]
     found = scan("WARN oom in batch 6, skipped", OOM, *steps)

@@ -185,6 +185,23 @@ def test_two_causes_are_two_findings() -> None:
     assert [(f.family, f.line) for f in found] == [("hardware", 1), ("hardware", 3), ("disk", 4)]
 
 
+def test_a_fault_of_one_card_does_not_explain_that_of_another() -> None:
+    found = scan(
+        XID_79, "[9.4] NVRM: Xid (PCI:0000:ca:00): 31, pid=7, name=python3, MMU Fault", XID_79
+    )
+    assert [(f.line, f.cause) for f in found] == [(1, "gpu_lost"), (2, "illegal_access")]
+
+
+def test_recoveries_of_one_kind_are_one_notice_and_a_failure_after_them_is_its_own() -> None:
+    tries = [
+        line
+        for n in (32, 16, 8)
+        for line in (oom(), f"Batch size {2 * n} failed, trying batch size {n}")
+    ]
+    assert [(f.line, f.recovered) for f in scan(*tries)] == [(1, True)]
+    assert [(f.line, f.severity) for f in scan(*tries, oom())] == [(1, "notice"), (7, "fatal")]
+
+
 def test_what_comes_much_later_has_its_own_cause() -> None:
     found = scan(oom(), *["working"] * 500, elastic(-11))
     assert [f.family for f in found] == ["gpu_oom", "crash"]

@@ -9,7 +9,7 @@ from typing import Final
 
 from cockpit.domain.signatures.match import Hit
 from cockpit.domain.signatures.values import signal_number
-from cockpit.domain.signatures.xids import meaning, nvlink_severity
+from cockpit.domain.signatures.xids import cause_of, meaning, nvlink_severity
 
 _SIGNALS: Final = frozenset({2, 4, 6, 7, 8, 9, 11, 15})
 """As -N from a launcher, or as 128 + N from a shell."""
@@ -68,13 +68,14 @@ def _spawned(hit: Hit) -> Hit | None:
 
 
 def _xid(hit: Hit) -> Hit | None:
-    code = hit.facts.get("xid")
-    known = meaning(code if isinstance(code, int) else -1)
-    severity = nvlink_severity(code, hit.text) if isinstance(code, int) else None
+    fact = hit.facts.get("xid")
+    code = fact if isinstance(fact, int) else -1
+    known = meaning(code)
     return replace(
         hit,
-        severity=severity or known.severity,
+        severity=nvlink_severity(code, hit.text) or known.severity,
         role="fallout" if "prev" in hit.details else known.weight,
+        cause=cause_of(code),
         remedies=known.advice,
     )
 

@@ -93,3 +93,17 @@ def nvlink_severity(code: int, text: str) -> Severity | None:
     if 144 <= code <= 150 and "nonfatal" in text.replace("-", "").lower():
         return "warning"
     return None
+
+
+_CAUSES: Final[dict[int, str]] = {
+    13: "kernel_fault", 31: "illegal_access", 48: "memory_hardware", 63: "row_remapped", 64: "memory_hardware",
+    74: "link_hardware", 79: "gpu_lost", 92: "memory_hardware", 94: "memory_hardware", 95: "memory_hardware",
+    119: "gsp_timeout", 120: "gsp_timeout", 136: "link_hardware", 140: "memory_hardware", 167: "gpu_lost",
+    168: "memory_hardware", 171: "memory_hardware", 172: "memory_hardware",
+    **dict.fromkeys(range(144, 151), "link_hardware"),
+}  # fmt: skip
+
+
+def cause_of(code: int) -> str:
+    """The cause that stands behind an Xid, where it has a name."""
+    return _CAUSES.get(code, "xid")
