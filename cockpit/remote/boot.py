@@ -91,12 +91,8 @@ def forget(folder):
 
     for other in os.listdir(folder)[:256]:
         try:
-            if (
-                other != kept_as
-                and other.startswith(name + "-")
-                and time.time() - os.lstat("/proc/self/fd/%d/%s" % (folder, other)).st_mtime
-                > 2592000
-            ):
+            seen = os.stat(other, dir_fd=folder, follow_symlinks=False).st_mtime
+            if other != kept_as and other.startswith(name + "-") and time.time() - seen > 2592000:
                 os.unlink(other, dir_fd=folder)
         except OSError:
             pass
