@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,6 +10,9 @@ from cockpit.domain.models import GpuSample, HostName, HostSample
 from cockpit.domain.occupancy import card_use, main_process
 
 Obstacle: TypeAlias = Literal["lost", "held", "small", "unknown", "absent"]
+Reserved: TypeAlias = Mapping[tuple[HostName, int], str]
+"""(host, index) of the cards that a run holds, with the run."""
+_NONE: Reserved = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,12 @@ class Wanted:
     indices: tuple[int, ...] | None = None
     min_free_mib: int | None = None
     share: bool = False
+
+    def number(self, present: int) -> int:
+        """How many cards that is on a host with `present` ones that would do."""
+        if self.indices is not None:
+            return len(self.indices)
+        return present if self.count is None else min(self.count, present)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +49,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The chosen cards, or None and what was short; `candidates` is everything that was looked at."""
+    """Where there is room; no host when there is none. `candidates` is everything that was looked at."""
 
     host: HostName | None
     cards: tuple[Card, ...]
+    """Every card there that would do, the best first: the first ones are taken."""
     candidates: tuple[Card, ...]
+    queued: bool = False
+    """The cards are not free yet."""
 
 
 def free_mib(gpu: GpuSample) -> int | None:
@@ -53,12 +65,18 @@ def free_mib(gpu: GpuSample) -> int | None:
     return max(0, gpu.mem_total_mib - gpu.mem_used_mib)
 
 
-def candidates(sample: HostSample, wanted: Wanted) -> list[Card]:
+def candidates(sample: HostSample, wanted: Wanted, reserved: Reserved = _NONE) -> list[Card]:
     """Every card of a host in the driver's order, each with the first thing that speaks against it."""
-    return [_candidate(sample.host, gpu, wanted) for gpu in sample.gpus]
+    return [
+        _candidate(sample.host, gpu, wanted, reserved.get((sample.host, gpu.index)))
+        for gpu in sample.gpus
+    ]
 
 
-def _candidate(host: HostName, gpu: GpuSample, wanted: Wanted) -> Card:
+def _candidate(host: HostName, gpu: GpuSample, wanted: Wanted, run: str | None) -> Card:
+    obstacle = _obstacle(gpu, wanted)
+    if obstacle is None and run is not None and not wanted.share:
+        obstacle = "held"
     return Card(
         host=host,
         index=gpu.index,
@@ -66,8 +84,8 @@ def _candidate(host: HostName, gpu: GpuSample, wanted: Wanted) -> Card:
         name=gpu.name,
         free_mib=free_mib(gpu),
         total_mib=gpu.mem_total_mib,
-        holder=_holder(gpu),
-        obstacle=_obstacle(gpu, wanted),
+        holder=run or _holder(gpu),
+        obstacle=obstacle,
     )
 
 
@@ -97,21 +115,22 @@ def _obstacle(gpu: GpuSample, wanted: Wanted) -> Obstacle | None:
     return None
 
 
-def place(hosts: Sequence[HostSample], wanted: Wanted) -> Placement:
-    """The first host, in the order given, that has room; its emptiest cards, in the driver's order."""
+def place(hosts: Sequence[HostSample], wanted: Wanted, reserved: Reserved = _NONE) -> Placement:
+    """The first host, in the order given, that has room; its emptiest cards first."""
     looked_at: list[Card] = []
-    chosen: Placement | None = None
+    chosen: tuple[HostName, tuple[Card, ...]] | None = None
     for sample in hosts:
-        cards = candidates(sample, wanted)
+        cards = candidates(sample, wanted, reserved)
         looked_at += cards
         if chosen is None and (picked := _pick(cards, wanted)) is not None:
-            chosen = Placement(sample.host, picked, ())
+            chosen = sample.host, picked
     if chosen is None:
         return Placement(None, (), tuple(looked_at))
-    return Placement(chosen.host, chosen.cards, tuple(looked_at))
+    return Placement(*chosen, tuple(looked_at))
 
 
 def _pick(cards: Sequence[Card], wanted: Wanted) -> tuple[Card, ...] | None:
+    """The cards to take, in the driver's order, then others that would do in their place."""
     if wanted.indices is not None:
         by_index = {card.index: card for card in cards}
         named = [by_index.get(index) for index in wanted.indices]
@@ -123,5 +142,6 @@ def _pick(cards: Sequence[Card], wanted: Wanted) -> tuple[Card, ...] | None:
         return tuple(free) if free and len(free) == len(cards) else None
     if len(free) < wanted.count:
         return None
-    emptiest = sorted(free, key=lambda card: (-(card.free_mib or 0), card.index))[: wanted.count]
-    return tuple(sorted(emptiest, key=lambda card: card.index))
+    emptiest = sorted(free, key=lambda card: (-(card.free_mib or 0), card.index))
+    first = sorted(emptiest[: wanted.count], key=lambda card: card.index)
+    return (*first, *emptiest[wanted.count :])

@@ -80,6 +80,7 @@ class RunRecord:
             signal=self.signal,
             reason=self.reason,
             by=self.by,
+            claimed_s=self.claimed_s,
             started_s=self.started_s,
             ended_s=self.ended_s,
             log_bytes=self.log_bytes,

@@ -42,6 +42,8 @@ class RunView:
     reason: str | None = None
     """A stable code: exited, oom_killed, host_restarted, killed_without_record, unreachable, …"""
     by: Literal["job", "cockpit"] | None = None
+    claimed_s: float | None = None
+    """When the host took it on; `started_s` is when its job began, after any queue."""
     started_s: float | None = None
     ended_s: float | None = None
     log_bytes: int | None = None

@@ -75,6 +75,10 @@ class LaunchPlan:
     checks: tuple[Check, ...] = ()
     launch: Launch | None = None
     """What the launcher made of the profile; secrets are names only."""
+    acceptable: tuple[int, ...] = ()
+    """Indices of the host's cards that would do, the best first: as many as `cards` are taken."""
+    queued: bool = False
+    """No such card is free now: the run waits on the host, and `cards` are those it may get."""
 
     @property
     def blocked(self) -> bool:

@@ -21,13 +21,15 @@ def candidate_hosts(
     for name in chosen:
         if name not in hosts:
             raise UsageError("host_unknown", host=name, known=known)
-    missing = [name for name in profile.hosts if name not in hosts]
+    named = profile.candidate_hosts
+    missing = [name for name in named if name not in hosts]
     if not chosen and missing:
+        key = "from" if profile.from_hosts else "hosts"
         problems = tuple(
-            Problem("profile_host_unknown", key="hosts", host=name, known=known) for name in missing
+            Problem("profile_host_unknown", key=key, host=name, known=known) for name in missing
         )
         raise ProfileError(problems=problems, name=profile.name)
-    names = tuple(chosen) or tuple(profile.hosts) or _tagged(profile, hosts) or known
+    names = tuple(chosen) or named or _tagged(profile, hosts) or known
     return {HostName(name): hosts[HostName(name)] for name in names}
 
 
@@ -94,5 +96,5 @@ def queue_for(
         cards = tuple(card for card in shortage.candidates if card.host == sample.host)
         fit = _that_would_do(cards, wanted)
         if wait_s and fit:
-            return Placement(sample.host, fit, shortage.candidates)
+            return Placement(sample.host, fit, shortage.candidates, queued=True)
     raise NotNow(**_shortage_facts(profile, wanted, shortage.candidates))

@@ -6,8 +6,8 @@ It outlives links and agents: each new agent resumes it from the mirror's size.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Literal, Protocol
 
 from cockpit.domain.incidents import Finding
 from cockpit.domain.lines import Line
@@ -18,14 +18,20 @@ from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import Progress
 from cockpit.domain.scan import Scanner
 from cockpit.engine.agent_frames import Data, End, Hole, TailFrame, Truncated
+from cockpit.engine.bounds import end as end_tasks
 from cockpit.engine.clock import Clock
 from cockpit.engine.log_window import LogWindow
 from cockpit.engine.mirror import Mirror
+from cockpit.errors import CockpitError, LinkLost
 
 PRELOAD_BYTES = 4 << 20
 """Of a log that is here already, this much is shown and scanned when a follower starts."""
+QUIET_S = 0.5
+"""Without a byte for so long, an unfinished line is judged as it stands."""
 _COUNT_CHUNK = 1 << 20
 _SCAN_CHUNK = 256 * 1024
+
+FindMasker = Callable[[], Awaitable[Masker]]
 
 
 class Tailing(Protocol):
@@ -37,32 +43,49 @@ class Tailing(Protocol):
 class FollowListener(Protocol):
     """Who wants to hear of a run's log as it comes. Every method is called on the loop and returns at once."""
 
-    def log_bytes(self, offset: int, data: bytes, live: bool) -> None: ...
+    def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
+        """The mirror has them."""
 
     def log_lines(self, lines: list[Line]) -> None: ...
+
+    def log_gap(self, start: int, end: int, why: Literal["dropped", "skipped"]) -> None:
+        """These bytes will not come."""
+
+    def log_restarts(self) -> None:
+        """The job cut its log to nothing; the mirror is about to begin anew too."""
 
     def finding(self, finding: Finding) -> None: ...
 
     def progress(self, progress: Progress) -> None: ...
 
+    def failed(self, error: CockpitError) -> None:
+        """Following stopped for a reason of ours, such as a full disk; it may go on later."""
+
 
 class RunFollower:
     """Follows one run for any number of listeners."""
 
-    def __init__(self, run: RunId, mirror: Mirror, clock: Clock, masker: Masker) -> None:
+    def __init__(
+        self, run: RunId, mirror: Mirror, clock: Clock, find_masker: FindMasker | None = None
+    ) -> None:
         self.run = run
         self.mirror = mirror
         self.window = LogWindow()
         self.record: RunRecord | None = None
         """The final record, once every byte before it was taken."""
         self.ended = asyncio.Event()
+        self.masker = Masker()
+        """Known once `prepare` has returned."""
+        self.watchers = 0
+        """Who looks at it: while somebody does it is kept, ended or not."""
         self._clock = clock
-        self.masker = masker
-        self._masked = masker.stream()
+        self._find_masker = find_masker
+        self._masked = self.masker.stream()
         self._scanner = Scanner()
         self._progress = ProgressReader()
         self._listeners: list[FollowListener] = []
-        self._preloaded = False
+        self._preparation: asyncio.Future[None] | None = None
+        self._quiet: asyncio.TimerHandle | None = None
 
     def listen(self, listener: FollowListener) -> Callable[[], None]:
         """Add a listener; the returned callable takes it off."""
@@ -75,30 +98,64 @@ class RunFollower:
         return leave
 
     async def follow(self, agent: Tailing) -> RunRecord:
-        """Tail from where the mirror ends until the run has ended and all is here. Raises LinkLost, ProtocolError."""
-        await self.preload()
-        async for frame in agent.tail(self.run, self.mirror.size):
-            if isinstance(frame, Data):
-                fresh = self.mirror.write(frame.offset, frame.data)
-                if fresh:
-                    self._take(self.mirror.size - len(fresh), fresh, live=True)
-            elif isinstance(frame, Hole):
-                self._skip(frame)
-            elif isinstance(frame, Truncated):
-                self._start_over()
-            elif isinstance(frame, End):
-                return self.end(frame.record)
-        raise asyncio.IncompleteReadError(b"", None)
+        """Tail from where the mirror ends until the run has ended and all is here.
 
-    async def preload(self) -> None:
-        """Show and scan the end of what an earlier session mirrored."""
-        if self._preloaded:
-            return
-        self._preloaded = True
+        Raises LinkLost, ProtocolError, RunError, StorageError.
+        """
+        await self.prepare()
+        frames = agent.tail(self.run, self.mirror.size)
+        try:
+            async for frame in frames:
+                if isinstance(frame, End):
+                    return self.end(frame.record)
+                self._take_frame(frame)
+        finally:
+            self._expect_quiet(False)
+            close = getattr(frames, "aclose", None)
+            if close is not None:
+                await close()
+        raise LinkLost(why="tail ended")
+
+    async def prepare(self) -> None:
+        """Find the run's secrets, then show and scan the end of what an earlier session mirrored. Once."""
+        if self._preparation is None:
+            self._preparation = asyncio.ensure_future(self._prepare())
+        await asyncio.shield(self._preparation)
+
+    def end(self, record: RunRecord) -> RunRecord:
+        """The run has ended and its log is here whole."""
+        self._release()
+        self._lines(self.window.end())
+        self._findings(self._scanner.finish())
+        self.record = record
+        self.ended.set()
+        return record
+
+    def fail(self, error: CockpitError) -> None:
+        for listener in tuple(self._listeners):
+            listener.failed(error)
+
+    async def close(self) -> None:
+        self._expect_quiet(False)
+        if self._preparation is not None:
+            await end_tasks(self._preparation)
+        self.mirror.close()
+
+    # -- what is here already ----------------------------------------------------------------
+
+    async def _prepare(self) -> None:
+        if self._find_masker is not None:
+            self.masker = await self._find_masker()
+            self._masked = self.masker.stream()
         size = self.mirror.size
         start, number = await self._line_start(max(0, size - PRELOAD_BYTES))
         self.window = LogWindow(offset=start, number=number)
+        self._scanner = Scanner(offset=start, line=number)
         while start < size:
+            if (gap_end := self.mirror.gap_end(start)) is not None:
+                self._skip(start, gap_end, "dropped")
+                start = gap_end
+                continue
             piece = self.mirror.read(start, min(_SCAN_CHUNK, size - start))
             if not piece:
                 break
@@ -106,23 +163,13 @@ class RunFollower:
             start += len(piece)
             await asyncio.sleep(0)
 
-    def end(self, record: RunRecord) -> RunRecord:
-        """The run has ended and its log is here whole."""
-        rest = self._masked.finish()
-        self._lines(self.window.feed(rest, self._clock.wall_s()) if rest else [])
-        self._lines(self.window.end())
-        self._findings(self._scanner.finish())
-        self.record = record
-        self.ended.set()
-        return record
-
-    def close(self) -> None:
-        self.mirror.close()
-
     async def _line_start(self, wanted: int) -> tuple[int, int]:
         """Offset of the first line at or after `wanted`, and its number."""
         offset, newlines = 0, 0
         while offset < wanted:
+            if (gap_end := self.mirror.gap_end(offset)) is not None:
+                offset = gap_end
+                continue
             piece = self.mirror.read(offset, min(_COUNT_CHUNK, wanted - offset))
             if not piece:
                 break
@@ -135,22 +182,44 @@ class RunFollower:
         cut = ahead.find(b"\n")
         return (offset, newlines + 1) if cut < 0 else (offset + cut + 1, newlines + 2)
 
+    # -- what comes --------------------------------------------------------------------------
+
+    def _take_frame(self, frame: TailFrame) -> None:
+        if isinstance(frame, Data):
+            fresh = self.mirror.write(frame.offset, frame.data)
+            if fresh:
+                self._take(self.mirror.size - len(fresh), fresh, live=True)
+                self._expect_quiet(True)
+        elif isinstance(frame, Hole):
+            start = self.mirror.size
+            self.mirror.skip_to(frame.end)
+            self._skip(start, frame.end, frame.why)
+        elif isinstance(frame, Truncated):
+            self._start_over()
+
     def _take(self, offset: int, data: bytes, *, live: bool) -> None:
         for listener in tuple(self._listeners):
             listener.log_bytes(offset, data, live)
-        shown = self._masked.feed(data)
-        at_s = self._clock.wall_s() if live else None
-        self._lines(self.window.feed(shown, at_s))
-        self._findings(self._scanner.feed(shown))
+        self._show(self._masked.feed(data), self._clock.wall_s() if live else None)
+
+    def _show(self, masked: bytes, at_s: float | None) -> None:
+        if not masked:
+            return
+        self._lines(self.window.feed(masked, at_s), at_s)
+        self._findings(self._scanner.feed(masked, at_s=at_s))
         if self._progress.feed(self.window.open_text, at_s):
             self._tell_progress()
 
-    def _lines(self, lines: list[Line]) -> None:
+    def _release(self) -> None:
+        """What was held back as the possible beginning of a secret is none."""
+        self._show(self._masked.finish(), self._clock.wall_s())
+
+    def _lines(self, lines: list[Line], at_s: float | None = None) -> None:
         if not lines:
             return
         changed = False
         for line in lines:
-            changed |= self._progress.feed(line.text)
+            changed |= self._progress.feed(line.text, at_s)
         if changed:
             self._tell_progress()
         for listener in tuple(self._listeners):
@@ -167,12 +236,33 @@ class RunFollower:
             for listener in tuple(self._listeners):
                 listener.finding(finding)
 
-    def _skip(self, hole: Hole) -> None:
+    def _skip(self, start: int, end: int, why: Literal["dropped", "skipped"]) -> None:
         """Bytes that the host no longer has, or that we asked to skip: offsets stay true."""
-        self.mirror.skip_to(hole.end)
-        self.window.skip_to(hole.end, f"[{hole.end - hole.start:,} bytes are not here: {hole.why}]")
+        self._release()
+        self._findings(self._scanner.finish())
+        self.window.skip_to(end, f"[{end - start:,} bytes are not here: {why}]")
+        self._scanner = Scanner(offset=end, line=self.window.total_lines + 1)
+        for listener in tuple(self._listeners):
+            listener.log_gap(start, end, why)
 
     def _start_over(self) -> None:
+        self._release()
+        self._findings(self._scanner.finish())
+        for listener in tuple(self._listeners):
+            listener.log_restarts()
         self.mirror.start_over()
         self.window.start_over()
-        self._scanner = Scanner()
+        self._scanner = Scanner(line=self.window.total_lines + 1)
+
+    # -- silence -----------------------------------------------------------------------------
+
+    def _expect_quiet(self, wanted: bool) -> None:
+        if self._quiet is not None:
+            self._quiet.cancel()
+            self._quiet = None
+        if wanted:
+            self._quiet = asyncio.get_running_loop().call_later(QUIET_S, self._hush)
+
+    def _hush(self) -> None:
+        self._quiet = None
+        self._findings(self._scanner.quiet())

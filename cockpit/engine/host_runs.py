@@ -1,7 +1,4 @@
-"""The runs of one host: an agent on its link, a list asked for again and again, a follower for each live run.
-
-Followers outlive agents and links; each new agent resumes them where their mirrors end.
-"""
+"""The runs of one host: an agent on its link, and a list asked for again and again."""
 
 from __future__ import annotations
 
@@ -9,21 +6,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from cockpit.config.hosts import HostSpec
-from cockpit.config.paths import Home
-from cockpit.domain.masking import Masker
-from cockpit.domain.models import HostName, RunId
+from cockpit.domain.models import RunId
 from cockpit.domain.run_record import RunRecord
-from cockpit.domain.runs import FINAL_STATES
+from cockpit.domain.runs import FINAL_STATES, RunView
 from cockpit.engine.agent import RunAgent
 from cockpit.engine.backoff import Backoff
 from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.clock import Clock
-from cockpit.engine.follow import FollowListener, RunFollower
-from cockpit.engine.mirror import Mirror, mirror_path
+from cockpit.engine.followers import Followers, FollowParts
 from cockpit.engine.run_book import RunBook
-from cockpit.errors import CockpitError, HostUnreachable, LinkLost, ProtocolError
+from cockpit.errors import CockpitError, HostUnreachable, LinkLost
 from cockpit.transport.base import HostTransport
 
 log = logging.getLogger(__name__)
@@ -33,20 +28,18 @@ BUSY_INTERVAL_S = 2.0
 CALM_INTERVAL_S = 15.0
 OPEN_LIMIT_S = 60.0
 CLOSE_LIMIT_S = 5.0
-FOLLOWED_AT_MOST = 32
 
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
     """What the runs of every host share."""
 
-    home: Home
     clock: Clock
     book: RunBook
     make_agent: Callable[[HostSpec, HostTransport], RunAgent]
-    listener: Callable[[HostName, RunFollower], FollowListener]
-    """Who turns a follower's findings and progress into incidents and states."""
-    on_ended: Callable[[HostName, RunRecord], None]
+    follow: FollowParts
+    follow_live: bool
+    """Whether live runs are followed without being asked for."""
     jitter: Callable[[], float]
 
 
@@ -56,31 +49,39 @@ class HostRuns:
     def __init__(self, spec: HostSpec, parts: RunParts) -> None:
         self.spec = spec
         self.host = spec.name
+        self.followers = Followers(spec.name, parts.follow)
+        self.listed = asyncio.Event()
+        """Set while there is a link on which the host has answered with its runs."""
         self._parts = parts
         self._serving: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
         self._agent: RunAgent | None = None
         self._failure: CockpitError | None = None
         self._changed = asyncio.Event()
         self._wake = asyncio.Event()
-        self._followers: dict[RunId, RunFollower] = {}
-        self._following: dict[RunId, asyncio.Task[None]] = {}
-        self._maskers: dict[RunId, Masker] = {}
-        self.listed = asyncio.Event()
-        """Set once the host has answered with its runs."""
+        self._missed: set[RunId] = set()
+        """Known runs that the last list was without."""
 
     # -- the link ------------------------------------------------------------------------
 
-    def up(self, transport: HostTransport) -> None:
+    def up(self, spec: HostSpec, transport: HostTransport) -> None:
+        self._stop_serving()
+        self.spec = spec
         self._failure = None
         self._serving = asyncio.ensure_future(self._serve(transport))
 
     def down(self) -> None:
         """The link is gone: every wait on it ends by itself, followers keep what they have."""
-        if self._serving is not None:
-            self._serving.cancel()
+        self._stop_serving()
         self._set_agent(None, None)
         self.listed.clear()
-        self._parts.book.host_lost(self.host)
+
+    def _stop_serving(self) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+            self._leaving.add(self._serving)
+            self._serving.add_done_callback(self._leaving.discard)
+            self._serving = None
 
     @property
     def failure(self) -> CockpitError | None:
@@ -88,12 +89,9 @@ class HostRuns:
         return self._failure
 
     async def close(self) -> None:
-        tasks = [*self._following.values()]
-        if self._serving is not None:
-            tasks.append(self._serving)
-        await end(*tasks, limit_s=2 * CLOSE_LIMIT_S)
-        for follower in self._followers.values():
-            follower.close()
+        self._stop_serving()
+        await self.followers.close()
+        await end(*self._leaving, limit_s=CLOSE_LIMIT_S)
 
     # -- what others may ask -------------------------------------------------------------
 
@@ -113,107 +111,97 @@ class HostRuns:
         except asyncio.TimeoutError:
             raise HostUnreachable(host=self.host, why="timeout") from None
 
-    def expect(self, run: RunId, masker: Masker) -> None:
-        """A run is about to start here: whoever follows it first covers these secrets."""
-        self._maskers[run] = masker
-
-    def follower(self, run: RunId) -> RunFollower:
-        """The run's follower; made, and put to work as soon as there is an agent, when there is none."""
-        follower = self._followers.get(run)
-        if follower is None:
-            mirror = Mirror(mirror_path(self._parts.home, self.host, run))
-            masker = self._maskers.get(run, Masker())
-            follower = RunFollower(run, mirror, self._parts.clock, masker)
-            follower.listen(self._parts.listener(self.host, follower))
-            self._followers[run] = follower
-        self._resume()
-        return follower
-
     def refresh(self) -> None:
         """Ask for the list now."""
         self._wake.set()
-
-    # -- the agent -----------------------------------------------------------------------
-
-    async def _serve(self, transport: HostTransport) -> None:
-        backoff = Backoff(self._parts.jitter)
-        while transport.connected:
-            try:
-                await self._serve_once(transport)
-            except LinkLost as error:
-                self._set_agent(None, None if transport.connected else error)
-            except CockpitError as error:
-                self._set_agent(None, error)
-            except Exception as error:
-                log.exception("runs of %s", self.host)
-                self._set_agent(None, CockpitError(host=self.host, why=type(error).__name__))
-            if transport.connected:
-                await asyncio.sleep(backoff.next_s())
-
-    async def _serve_once(self, transport: HostTransport) -> None:
-        agent = self._parts.make_agent(self.spec, transport)
-        try:
-            await within(OPEN_LIMIT_S, agent.open())
-            self._set_agent(agent, None)
-            while True:
-                self._wake.clear()
-                self._take(await agent.list())
-                self._resume()
-                await self._pause()
-        finally:
-            self._set_agent(None, self._failure)
-            await attempt(CLOSE_LIMIT_S, agent.close())
-
-    async def _pause(self) -> None:
-        busy = any(view.state not in FINAL_STATES for view in self._parts.book.of_host(self.host))
-        timer = asyncio.get_running_loop().call_later(
-            BUSY_INTERVAL_S if busy else CALM_INTERVAL_S, self._wake.set
-        )
-        try:
-            await self._wake.wait()
-        finally:
-            timer.cancel()
-
-    def _set_agent(self, agent: RunAgent | None, failure: CockpitError | None) -> None:
-        self._agent, self._failure = agent, failure
-        self._changed.set()
-
-    def _take(self, records: Iterable[RunRecord]) -> None:
-        present = []
-        for record in records:
-            present.append(record.run)
-            self.record(record)
-        self._parts.book.forget_missing(self.host, present)
-        self.listed.set()
 
     def record(self, record: RunRecord) -> None:
         """Take what the host says of one run; a live one is followed from now on."""
         view = record.view(self.host)
         self._parts.book.record(view)
-        if view.state not in FINAL_STATES and len(self._followers) < FOLLOWED_AT_MOST:
-            self.follower(record.run)
+        if self._parts.follow_live and view.state not in FINAL_STATES:
+            self.followers.follow_unasked(record.run)
 
-    # -- followers -----------------------------------------------------------------------
+    # -- the agent -----------------------------------------------------------------------
 
-    def _resume(self) -> None:
-        """Put every follower that has no tail, and needs one, on the present agent."""
-        if self._agent is None:
-            return
-        for run, follower in self._followers.items():
-            task = self._following.get(run)
-            if not follower.ended.is_set() and (task is None or task.done()):
-                self._following[run] = asyncio.ensure_future(self._follow(self._agent, follower))
+    async def _serve(self, transport: HostTransport) -> None:
+        """One agent after the other, for as long as the link holds."""
+        backoff = Backoff(self._parts.jitter)
+        while transport.connected:
+            started_s = self._parts.clock.now_s()
+            try:
+                await self._serve_once(transport)
+            except LinkLost as error:
+                self._set_agent(None, error if transport.connected and backoff.failures else None)
+            except CockpitError as error:
+                self._set_agent(None, error)
+            except Exception as error:  # a host's edge: its runs are asked for again, others go on
+                log.exception("runs of %s", self.host)
+                self._set_agent(None, CockpitError(host=self.host, why=type(error).__name__))
+            backoff.ended_after(self._parts.clock.now_s() - started_s)
+            if transport.connected:
+                await asyncio.sleep(backoff.next_s())
 
-    async def _follow(self, agent: RunAgent, follower: RunFollower) -> None:
+    async def _serve_once(self, transport: HostTransport) -> None:
+        """Ends by raising why this agent is of no more use."""
+        agent = self._parts.make_agent(self.spec, transport)
         try:
-            record = await follower.follow(agent)
-        except (LinkLost, ProtocolError, EOFError):
-            return  # the next agent resumes it
-        except CockpitError as error:
-            log.warning("log of %s on %s: %s", follower.run, self.host, error)
-            return
-        except Exception:
-            log.exception("log of %s on %s", follower.run, self.host)
-            return
-        self._parts.book.record(record.view(self.host))
-        self._parts.on_ended(self.host, record)
+            await within(OPEN_LIMIT_S, agent.open())
+            self._set_agent(agent, None)
+            await self._ask_again_and_again(agent)
+        except asyncio.TimeoutError:
+            raise HostUnreachable(host=self.host, why="timeout") from None
+        finally:
+            if self._agent is agent:
+                self._set_agent(None, self._failure)
+            await attempt(CLOSE_LIMIT_S, agent.close())
+
+    async def _ask_again_and_again(self, agent: RunAgent) -> None:
+        gone = asyncio.ensure_future(agent.closed())
+        try:
+            while not gone.done():
+                self._wake.clear()
+                known = {view.run for view in self._parts.book.of_host(self.host)}
+                self._take(await agent.list(), known)
+                self.followers.resume()
+                await self._pause(gone)
+            raise gone.result()
+        finally:
+            await end(gone)
+
+    async def _pause(self, gone: asyncio.Future[CockpitError]) -> None:
+        """Until the next list is due, or wanted, or the agent is gone."""
+        busy = any(view.state not in FINAL_STATES for view in self._parts.book.of_host(self.host))
+        woken = asyncio.ensure_future(self._wake.wait())
+        either: set[asyncio.Future[Any]] = {woken, gone}
+        interval_s = BUSY_INTERVAL_S if busy else CALM_INTERVAL_S
+        try:
+            await asyncio.wait(either, timeout=interval_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await end(woken)
+
+    def _set_agent(self, agent: RunAgent | None, failure: CockpitError | None) -> None:
+        self._agent, self._failure = agent, failure
+        self.followers.use(agent)
+        self._changed.set()
+
+    def _take(self, records: Iterable[RunRecord], known: set[RunId]) -> None:
+        """`known` are the runs that we knew before the host was asked: the others may be newer."""
+        present = set()
+        for record in records:
+            present.add(record.run)
+            self.record(record)
+        missing = known - present
+        for view in self._parts.book.of_host(self.host):
+            if view.run in missing & self._missed and not view.ended:
+                self._forget(view)
+        self._missed = missing
+        self.listed.set()
+
+    def _forget(self, view: RunView) -> None:
+        """Two lists in a row were without it: its folder was removed there."""
+        record = RunRecord(
+            view.run, "lost", self._parts.clock.wall_s(), view.profile, reason="run_dir_gone"
+        )
+        self._parts.book.lost(view.run, "run_dir_gone")
+        self.followers.ended_without_a_log(record)

@@ -6,19 +6,15 @@ For the eye and for `--dry-run`: the supervisor starts argv itself and no shell 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
 from cockpit.launchers.base import Launch
 
 
-def script_text(launch: Launch, gpus: Sequence[int]) -> str:
+def script_text(launch: Launch) -> str:
     lines = ["#!/bin/sh", f"cd {_path(launch.cwd)}"]
     if launch.path_first:
         folders = ":".join(_path(folder) for folder in launch.path_first)
         lines.append(f'export PATH={folders}:"$PATH"')
-    if gpus:
-        lines.append("export CUDA_DEVICE_ORDER=PCI_BUS_ID")
-        lines.append(f"export CUDA_VISIBLE_DEVICES={','.join(map(str, gpus))}")
     lines += [f"export {name}={shlex.quote(value)}" for name, value in launch.env.items()]
     lines += [
         f': "${{{name}:={_default(value)}}}"; export {name}'

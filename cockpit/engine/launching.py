@@ -4,50 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import secrets as randomness
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cockpit.config.hosts import HostSpec
+from cockpit.config.overrides import override_text
 from cockpit.config.profile import Profile, ProfileFile, find_profiles, load_profile
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, HostSample
-from cockpit.domain.placement import Card, Placement, place
+from cockpit.domain.occupancy import FREE_MEM_FRACTION
+from cockpit.domain.placement import Card, Placement, Reserved, Wanted, place
 from cockpit.domain.run_ids import new_run_id
 from cockpit.domain.run_spec import Card as CardRequest
 from cockpit.domain.run_spec import GpuRequest, RunSpec, StopGrace
-from cockpit.engine.api import CardChoice, Check, LaunchPlan, ProfileEntry
+from cockpit.engine.api import CardChoice, LaunchPlan, ProfileEntry
 from cockpit.engine.choosing import candidate_hosts, queue_for, wanted_cards
+from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
+from cockpit.engine.masks import NAMES_NOTE
 from cockpit.engine.readiness import encode_ready
+from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_secrets import env_file_values, secret_values
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import ConfigError, Fact, HostUnreachable
+from cockpit.errors import ConfigError, Fact, HostUnreachable, LaunchFailed
 from cockpit.launchers import build
 from cockpit.launchers.base import Launch, LaunchFacts
 
 READY_NOTE = "ready"
 _USABLE = ("live", "degraded", "stale")
+_NOTED_NAMES = 64
 
 
 def overrides_of(incident: Incident) -> Sequence[str]:
     """The first remedy with a patch, as `--set` strings; empty when there is none."""
     for remedy in incident.finding.remedies:
         if remedy.patch:
-            return [f"{key}={_toml_value(value)}" for key, value in remedy.patch.items()]
+            return [override_text(key, value) for key, value in remedy.patch.items()]
     return []
 
 
-def _toml_value(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+def env_file_of(profile: Profile) -> Path | None:
+    """The profile's .env file on this computer: as written when absolute, else beside the profile."""
+    if profile.env.file is None:
+        return None
+    path = Path(profile.env.file).expanduser()
+    return path if path.is_absolute() else profile.base_dir / path
 
 
 class Launcher:
     """Plans and specs, from the home's profiles and the fleet's present state."""
 
-    def __init__(self, parts: EngineParts) -> None:
+    def __init__(
+        self, parts: EngineParts, book: RunBook, is_up: Callable[[HostName], bool]
+    ) -> None:
         self._parts = parts
+        self._book = book
+        self._is_up = is_up
 
     # -- profiles ---------------------------------------------------------------------------
 
@@ -72,69 +84,94 @@ class Launcher:
         gpus: Sequence[int] | None,
         overrides: Sequence[str],
     ) -> LaunchPlan:
+        """Raises ProfileError, UsageError, LaunchFailed, NotNow, HostUnreachable."""
         profile = await asyncio.to_thread(load_profile, source, self._parts.home, overrides)
+        if profile.nodes is not None and profile.nodes > 1:
+            raise LaunchFailed("nodes_later", nodes=profile.nodes, profile=profile.name)
         candidates = candidate_hosts(profile, self._parts.hosts, hosts)
-        samples = self._samples(candidates)
         wanted = wanted_cards(profile, gpus)
         if wanted is None:
-            free = Placement(samples[0].host, (), ())
-            return self._plan(profile, candidates[samples[0].host], free, queued=False)
-        placement = place(samples, wanted)
-        queued = placement.host is None
-        if queued:
+            return self._plan(profile, candidates[self._first_up(candidates)], None, None)
+        samples = self._samples(candidates)
+        placement = place(samples, wanted, self._reserved())
+        if placement.host is None:
             placement = queue_for(profile, samples, wanted, placement)
         assert placement.host is not None
-        return self._plan(profile, candidates[placement.host], placement, queued)
+        return self._plan(profile, candidates[placement.host], wanted, placement)
+
+    def _first_up(self, candidates: Mapping[HostName, HostSpec]) -> HostName:
+        """A run without cards needs a connection, and no sample."""
+        states = self._parts.fleet.hosts
+        for host in candidates:
+            if self._is_up(host) or states[host].link in _USABLE:
+                return host
+        raise self._none_ready(candidates)
 
     def _samples(self, candidates: Mapping[HostName, HostSpec]) -> list[HostSample]:
         """The newest sample of each host that can be used. Raises HostUnreachable when there is none."""
         states = [self._parts.fleet.hosts[host] for host in candidates]
         samples = [s.latest for s in states if s.latest is not None and s.link in _USABLE]
         if not samples:
-            why: dict[str, Fact] = {"host": ", ".join(candidates), "why": states[0].code}
-            raise HostUnreachable("no_host_ready", **why)
+            raise self._none_ready(candidates)
         return samples
 
+    def _none_ready(self, candidates: Mapping[HostName, HostSpec]) -> HostUnreachable:
+        first = next((self._parts.fleet.hosts[host] for host in candidates), None)
+        why: dict[str, Fact] = {
+            "host": ", ".join(candidates),
+            "why": first.code if first is not None else None,
+        }
+        return HostUnreachable("no_host_ready", **why)
+
+    def _reserved(self) -> Reserved:
+        """Cards that a run holds, whether or not its processes use them yet."""
+        return {
+            (view.host, index): str(view.run)
+            for view in self._book.all()
+            if not view.ended and view.state != "queued"
+            for index in view.gpus
+        }
+
     def _plan(
-        self, profile: Profile, host: HostSpec, placement: Placement, queued: bool
+        self, profile: Profile, host: HostSpec, wanted: Wanted | None, placement: Placement | None
     ) -> LaunchPlan:
-        indices = tuple(card.index for card in placement.cards)
+        found = placement or Placement(host.name, (), ())
+        take = len(found.cards) if wanted is None else wanted.number(len(found.cards))
+        cards = found.cards[:take]
+        indices = tuple(card.index for card in cards)
         launch = build(profile, LaunchFacts(gpus=indices))
-        secret_names = launch.secret_names
         return LaunchPlan(
             profile=profile,
             host=host.name,
-            cards=tuple(_choice(card) for card in placement.cards),
-            candidates=tuple(_choice(card) for card in placement.candidates),
+            cards=tuple(_choice(card) for card in cards),
+            candidates=tuple(_choice(card) for card in found.candidates),
             argv=launch.argv,
             cwd=launch.cwd,
             env_set=dict(launch.env),
-            env_secret_names=secret_names,
+            env_secret_names=launch.secret_names,
             forwards=launch.forwards,
-            script=script_text(launch, indices),
+            script=script_text(launch),
             price_per_h=host.price_per_h,
             currency=host.currency,
-            checks=self._checks(host, placement, queued),
+            checks=launch_checks(
+                self._parts.fleet.hosts[host.name],
+                profile,
+                launch,
+                found,
+                is_up=self._is_up(host.name),
+            ),
             launch=launch,
+            acceptable=tuple(card.index for card in found.cards),
+            queued=found.queued,
         )
-
-    def _checks(self, host: HostSpec, placement: Placement, queued: bool) -> tuple[Check, ...]:
-        state = self._parts.fleet.hosts[host.name]
-        checks = [Check("host_connected", "ok" if state.link == "live" else "warning")]
-        if state.facts is not None and not state.facts.python:
-            checks.append(Check("no_python", "blocked", {"host": host.name}))
-        if placement.candidates:
-            verdict = Check("cards_free", "ok", {"count": len(placement.cards)})
-            checks.append(Check("cards_queued", "warning") if queued else verdict)
-        return tuple(checks)
 
     # -- spec -------------------------------------------------------------------------------
 
-    def spec(self, plan: LaunchPlan) -> RunSpec:
+    async def spec(self, plan: LaunchPlan) -> RunSpec:
         """What the plan's host is asked to start, secrets included. Raises LaunchFailed, ProfileError."""
         profile, launch = plan.profile, plan.launch
         assert launch is not None, "a plan that this launcher made has its launch"
-        host = self._parts.hosts[plan.host]
+        secrets = await self._secrets(profile, launch)
         wall_s = self._parts.clock.wall_s()
         return RunSpec(
             run=new_run_id(profile.name, wall_s, randomness.randbits(15)),
@@ -145,42 +182,39 @@ class Launcher:
             env=launch.env,
             env_defaults=launch.env_defaults,
             path_first=launch.path_first,
-            secrets=self._secrets(profile, launch),
+            secrets=secrets,
             gpus=self._gpu_request(plan),
             stop=StopGrace(profile.stop.int_s, profile.stop.term_s),
-            run_root=host.run_root,
+            run_root=self._parts.hosts[plan.host].run_root,
             log_max_mib=profile.log.max_mib,
+            disk_free_mib=(profile.needs.disk_mib or 0) if profile.needs is not None else 0,
             tags=profile.tags,
-            notes=_notes(launch),
+            notes=_notes(launch, secrets),
         )
 
-    def _secrets(self, profile: Profile, launch: Launch) -> dict[str, str]:
+    async def _secrets(self, profile: Profile, launch: Launch) -> dict[str, str]:
         values: dict[str, str] = {}
-        if profile.env.file is not None:
-            values |= env_file_values(self._local_path(profile, profile.env.file))
-        return values | secret_values(launch.secret_names)
-
-    def _local_path(self, profile: Profile, written: str) -> Path:
-        """A path of this computer: as written when absolute, else beside the profile."""
-        path = Path(written).expanduser()
-        return path if path.is_absolute() else profile.base_dir / path
+        env_file = env_file_of(profile)
+        if env_file is not None:
+            values |= await asyncio.to_thread(env_file_values, env_file)
+        return values | await secret_values(launch.secret_names)
 
     def _gpu_request(self, plan: LaunchPlan) -> GpuRequest | None:
         if not plan.cards:
             return None
         gpus = plan.profile.gpus
         uuids = self._uuids(plan.host)
-        queued = any(check.code == "cards_queued" for check in plan.checks)
-        count = cards_to_take(plan, queued)
+        cards = tuple(
+            CardRequest(index, uuids.get(index, f"index-{index}")) for index in plan.acceptable
+        )
+        if gpus is None:
+            return GpuRequest(cards=cards, count=len(plan.cards))
         return GpuRequest(
-            cards=tuple(
-                CardRequest(card.index, uuids.get(card.index, f"index-{card.index}"))
-                for card in plan.cards
-            ),
-            count=count,
-            min_free_mib=gpus.min_free_mib if gpus is not None else None,
-            wait_s=(gpus.wait_s or 0.0) if gpus is not None else 0.0,
-            share=gpus.share if gpus is not None else False,
+            cards=cards,
+            count=len(plan.cards),
+            min_free_mib=_least_free_mib(plan, gpus.min_free_mib, gpus.share),
+            wait_s=gpus.wait_s or 0.0,
+            share=gpus.share,
         )
 
     def _uuids(self, host: HostName) -> dict[int, str]:
@@ -188,17 +222,24 @@ class Launcher:
         return {} if latest is None else {gpu.index: gpu.uuid for gpu in latest.gpus if gpu.uuid}
 
 
-def cards_to_take(plan: LaunchPlan, queued: bool) -> int:
-    """While queueing, more cards may do than are needed; otherwise exactly the chosen ones are taken."""
-    wanted = plan.profile.gpus.wanted if plan.profile.gpus is not None else None
-    if queued and isinstance(wanted, int):
-        return min(wanted, len(plan.cards))
-    return len(plan.cards)
+def _least_free_mib(plan: LaunchPlan, said: int | None, share: bool) -> int | None:
+    """While a run waits, its host must tell a card that came free from one that a stranger still holds."""
+    totals = [
+        card.total_mib
+        for card in plan.candidates
+        if card.host == plan.host and card.index in plan.acceptable and card.total_mib
+    ]
+    if share or not plan.queued or not totals:
+        return said
+    return max(said or 0, int((1 - FREE_MEM_FRACTION) * min(totals)))
 
 
 def _choice(card: Card) -> CardChoice:
     return CardChoice(card.host, card.index, card.name, card.free_mib, card.total_mib, card.holder)
 
 
-def _notes(launch: Launch) -> dict[str, str]:
-    return {} if launch.ready is None else {READY_NOTE: encode_ready(launch.ready)}
+def _notes(launch: Launch, secrets: Mapping[str, str]) -> dict[str, str]:
+    notes = {} if launch.ready is None else {READY_NOTE: encode_ready(launch.ready)}
+    if secrets:
+        notes[NAMES_NOTE] = " ".join(sorted(secrets)[:_NOTED_NAMES])
+    return notes

@@ -6,11 +6,15 @@ Bytes are in the file before anything else hears of them, so a crash on our side
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cockpit.config.paths import Home, ensure_private_dir
 from cockpit.domain.models import HostName, RunId
 from cockpit.errors import StorageError
+
+_MAX_GAPS_BYTES = 1 << 20
 
 
 def mirror_path(home: Home, host: HostName, run: RunId) -> Path:
@@ -19,19 +23,17 @@ def mirror_path(home: Home, host: HostName, run: RunId) -> Path:
 
 
 class Mirror:
-    """One log file, 0600, written at the offsets that the host states."""
+    """One log file, 0600, written at the offsets that the host states. What never came is noted beside it."""
 
     def __init__(self, path: Path) -> None:
-        ensure_private_dir(path.parent.parent.parent)
-        ensure_private_dir(path.parent.parent)
-        ensure_private_dir(path.parent)
         self.path = path
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            self._fd: int | None = os.open(path, flags, 0o600)
+        self._gaps_path = path.with_name("gaps")
+        with _told(path):
+            for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
+                ensure_private_dir(folder)
+            self._fd: int | None = os.open(path, _FLAGS, 0o600)
             self._size = os.fstat(self._fd).st_size
-        except OSError as error:
-            raise StorageError(path=str(path), why=error.strerror or str(error)) from error
+            self._gaps = _read_gaps(self._gaps_path)
 
     @property
     def size(self) -> int:
@@ -39,36 +41,45 @@ class Mirror:
         return self._size
 
     def write(self, offset: int, data: bytes) -> bytes:
-        """Put `data` at `offset`; returns the part that is new. A gap stays a hole. Raises StorageError."""
+        """Put `data` at `offset`; returns the part that is new. Raises StorageError."""
         fresh = data[max(0, self._size - offset) :] if offset < self._size else data
         if not fresh or self._fd is None:
             return b""
         start = offset + len(data) - len(fresh)
-        try:
+        with _told(self.path):
             view = memoryview(fresh)
             while view:
                 written = os.pwrite(self._fd, view, start)
                 view, start = view[written:], start + written
-        except OSError as error:
-            raise StorageError(path=str(self.path), why=error.strerror or str(error)) from error
         self._size = start
         return fresh
 
     def skip_to(self, offset: int) -> None:
-        """The host dropped what is before `offset`: leave a hole, so that offsets stay true."""
-        if self._fd is not None and offset > self._size:
+        """What is before `offset` will not come: leave a gap, so that offsets stay true. Raises StorageError."""
+        if self._fd is None or offset <= self._size:
+            return
+        with _told(self.path):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            fd = os.open(self._gaps_path, flags, 0o600)
+            try:
+                os.write(fd, f"{self._size} {offset}\n".encode())
+            finally:
+                os.close(fd)
             os.ftruncate(self._fd, offset)
-            self._size = offset
+        self._gaps.append((self._size, offset))
+        self._size = offset
 
     def start_over(self) -> None:
         """The job truncated its own log: what we have is kept beside it, and the copy begins anew."""
         if self._fd is None:
             return
-        os.close(self._fd)
-        self._fd = None
-        self.path.replace(self._free_name())
-        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_EXCL, 0o600)
-        self._size = 0
+        with _told(self.path):
+            os.close(self._fd)
+            self._fd = None
+            self.path.replace(self._free_name())
+            self._gaps_path.unlink(missing_ok=True)
+            self._fd = os.open(self.path, _FLAGS | os.O_EXCL, 0o600)
+        self._gaps, self._size = [], 0
 
     def _free_name(self) -> Path:
         number = 1
@@ -77,10 +88,51 @@ class Mirror:
         return name
 
     def read(self, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes from `offset`; b"" at the end."""
-        return b"" if self._fd is None else os.pread(self._fd, limit, offset)
+        """At most `limit` bytes from `offset`, up to the next gap; b"" at the end and in a gap."""
+        if self._fd is None:
+            return b""
+        for start, end in self._gaps:
+            if offset < end:
+                limit = min(limit, max(0, start - offset))
+                break
+        with _told(self.path):
+            return os.pread(self._fd, limit, offset)
+
+    @property
+    def gaps(self) -> tuple[tuple[int, int], ...]:
+        """(first, end) of what never came, in order."""
+        return tuple(self._gaps)
+
+    def gap_end(self, offset: int) -> int | None:
+        """Where the log goes on when the byte at `offset` never came; None when it did."""
+        return next((end for start, end in self._gaps if start <= offset < end), None)
 
     def close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(path=str(path), why=error.strerror or str(error)) from error
+
+
+def _read_gaps(path: Path) -> list[tuple[int, int]]:
+    try:
+        with path.open("rb") as file:
+            lines = file.read(_MAX_GAPS_BYTES).splitlines()
+    except FileNotFoundError:
+        return []
+    gaps = []
+    for line in lines:
+        start, _blank, end = line.partition(b" ")
+        if start.isdigit() and end.isdigit() and int(start) < int(end):
+            gaps.append((int(start), int(end)))
+    return sorted(gaps)

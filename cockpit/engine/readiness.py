@@ -50,17 +50,16 @@ async def _first_line(stream: TcpStream) -> bytes:
 
 async def wait_until_ready(
     transport: HostTransport, ready: Readiness, now_s: Callable[[], float]
-) -> None:
-    """Return once every path answers, in order; ends only by that, by cancelling, or with the link."""
-    if ready.port is None:
-        return
+) -> bool:
+    """Wait until every path answers, in order; False when the link ends first."""
     started_s = now_s()
-    for path in ready.http:
-        while not await http_ok(transport, ready.port, path):
+    for path in ready.http if ready.port is not None else ():
+        while not await http_ok(transport, ready.port or 0, path):
             if not transport.connected:
-                return
+                return False
             slow = now_s() - started_s > SLOW_AFTER_S
             await asyncio.sleep(POLL_SLOW_S if slow else POLL_S)
+    return True
 
 
 def encode_ready(ready: Readiness) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cockpit.domain.models import HostName, RunId
@@ -31,7 +31,7 @@ class RunBook:
 
     def all(self) -> Sequence[RunView]:
         if self._sorted is None:
-            newest_first = sorted(self._runs.values(), key=lambda view: -(view.started_s or 0.0))
+            newest_first = sorted(self._runs.values(), key=_age)
             self._sorted = tuple(newest_first)
         return self._sorted
 
@@ -88,14 +88,13 @@ class RunBook:
                 self._put(after)
                 self._on_change(after, view)
 
-    def forget_missing(self, host: HostName, present: Iterable[RunId]) -> None:
-        """The host answered without them: their folders were removed there."""
-        kept = set(present)
-        for view in self.of_host(host):
-            if view.run not in kept and view.state == "unreachable":
-                after = replace(view, state="lost", reason="run_dir_gone")
-                self._put(after)
-                self._on_change(after, view)
+    def lost(self, run: RunId, reason: str) -> None:
+        """It is known to have ended, and not how."""
+        before = self._runs.get(run)
+        if before is not None and not before.ended:
+            after = replace(before, state="lost", reason=reason)
+            self._put(after)
+            self._on_change(after, before)
 
     def _put(self, view: RunView) -> None:
         self._runs[view.run] = view
@@ -103,7 +102,14 @@ class RunBook:
         self._version += 1
 
 
+def _age(view: RunView) -> float:
+    """One that waits in a queue is as new as its claim."""
+    return -(view.claimed_s or view.started_s or 0.0)
+
+
 def _kept(before: RunView, view: RunView) -> RunView:
+    if before.state == "exited" and view.state != "exited":
+        return before  # an answer that was under way when the end came
     if view.progress == Progress():
         view = replace(view, progress=before.progress)
     if before.state == "ready" and view.state == "running":

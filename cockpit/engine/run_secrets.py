@@ -2,37 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cockpit.domain.dotenv import parse_dotenv
+from cockpit.engine.bounds import within
 from cockpit.errors import LaunchFailed, Problem, ProfileError
+from cockpit.transport.own_thread import in_own_thread
+
+log = logging.getLogger(__name__)
 
 KEYRING_SERVICE = "cockpit"
+KEYRING_LIMIT_S = 10.0
+"""A keyring that is locked asks somewhere; where nobody sees it, it would never answer."""
 MAX_ENV_FILE_BYTES = 256 * 1024
 
 
-def secret_values(names: Iterable[str], environ: Mapping[str, str] | None = None) -> dict[str, str]:
+async def secret_values(
+    names: Iterable[str], environ: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Each name's value. Raises LaunchFailed for one that is nowhere: a run must not start without it."""
+    names = tuple(names)
+    values = await known_secrets(names, environ)
+    for name in names:
+        if name not in values:
+            raise LaunchFailed("secret_missing", name=name, service=KEYRING_SERVICE)
+    return values
+
+
+async def known_secrets(
+    names: Iterable[str], environ: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The values of those names that have one here: the environment first, then the keyring."""
     known = os.environ if environ is None else environ
-    return {name: _value(name, known) for name in names}
+    names = tuple(names)
+    values = {name: known[name] for name in names if known.get(name)}
+    for name in names:
+        if name not in values and (value := await _from_keyring(name)):
+            values[name] = value
+    return values
 
 
-def _value(name: str, environ: Mapping[str, str]) -> str:
-    value = environ.get(name) or _from_keyring(name)
-    if not value:
-        raise LaunchFailed("secret_missing", name=name, service=KEYRING_SERVICE)
-    return value
+async def _from_keyring(name: str) -> str | None:
+    try:
+        return await within(KEYRING_LIMIT_S, in_own_thread(_ask_keyring, name))
+    except asyncio.TimeoutError:
+        log.warning("the keyring did not answer for %s", name)
+        return None
 
 
-def _from_keyring(name: str) -> str | None:
+def _ask_keyring(name: str) -> str | None:
     import keyring
-    from keyring.errors import KeyringError
 
     try:
         return keyring.get_password(KEYRING_SERVICE, name)
-    except KeyringError:
+    except Exception as error:  # noqa: BLE001 - a backend is anybody's code, and may raise anything
+        log.info("no keyring: %s", type(error).__name__)
         return None
 
 

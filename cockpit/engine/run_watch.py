@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from cockpit.domain.exits import finding_of_end
 from cockpit.domain.incidents import Evidence, Finding
@@ -13,6 +15,9 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import Progress, RunView
 from cockpit.engine.run_book import RunBook
+from cockpit.errors import CockpitError
+
+_Key = tuple[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +36,56 @@ OnRunFinding = Callable[[RunFinding], None]
 
 
 class RunWatch:
-    """The listener that every follower has."""
+    """The listener that every follower of a run has; it outlives them, so that nothing is told twice."""
 
     def __init__(self, host: HostName, run: RunId, book: RunBook, tell: OnRunFinding) -> None:
+        self.log_says_ready = asyncio.Event()
+        """A line was the one that the profile waits for."""
+        self.heard_bytes = 0
         self._host = host
         self._run = run
         self._book = book
         self._tell = tell
         self._ready_pattern: re.Pattern[str] | None = None
+        self._told: set[_Key] = set()
+        self._replaying = False
+        self._end_told = False
 
     def ready_when(self, pattern: str | None) -> None:
-        """Count the run as ready when a line matches."""
-        self._ready_pattern = re.compile(pattern) if pattern else None
+        """Wait for a line that matches; without a pattern there is nothing to wait for."""
+        if pattern is None:
+            self.log_says_ready.set()
+        else:
+            self._ready_pattern = re.compile(pattern)
 
     def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
-        """The mirror has them."""
+        self._replaying = not live
+        self.heard_bytes += len(data)
 
     def log_lines(self, lines: list[Line]) -> None:
-        if self._ready_pattern is None:
+        pattern = self._ready_pattern
+        if pattern is None or self.log_says_ready.is_set():
             return
-        if any(self._ready_pattern.search(line.text) for line in lines):
-            self._ready_pattern = None
-            self._book.ready(self._run)
+        if any(pattern.search(line.text) for line in lines):
+            self.log_says_ready.set()
+
+    def log_gap(self, start: int, end: int, why: Literal["dropped", "skipped"]) -> None:
+        """The bytes around it are watched all the same."""
+
+    def log_restarts(self) -> None:
+        self._told.clear()
+
+    def failed(self, error: CockpitError) -> None:
+        """The log is tried again; there is no verdict in it."""
 
     def progress(self, progress: Progress) -> None:
         self._book.progress(self._run, progress)
 
     def finding(self, finding: Finding) -> None:
+        key = (finding.signature, finding.offset)
+        if self._replaying and key in self._told:
+            return  # the log is shown again, and this was told before
+        self._told.add(key)
         view = self._book.get(self._run)
         evidence = Evidence(None, "log", finding.text, finding.offset, finding.line)
         self._tell(
@@ -73,8 +101,9 @@ class RunWatch:
 
     def ended(self, record: RunRecord) -> None:
         finding = finding_of_end(record)
-        if finding is None:
+        if finding is None or self._end_told:
             return
+        self._end_told = True
         evidence = Evidence(record.ended_s, "exit", _exit_words(record))
         self._tell(RunFinding(finding, self._host, self._run, record.profile, None, (evidence,)))
 

@@ -12,35 +12,41 @@ from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.run_record import RunRecord
+from cockpit.domain.run_spec import RunSpec
 from cockpit.domain.runs import RunView
 from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
 from cockpit.engine.bounds import end
+from cockpit.engine.companions import CompanionParts, Companions
 from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
+from cockpit.engine.followers import FollowParts
 from cockpit.engine.host_runs import HostRuns, RunParts
 from cockpit.engine.launching import READY_NOTE, Launcher, overrides_of
-from cockpit.engine.readiness import decode_ready, wait_until_ready
+from cockpit.engine.masks import NAMES_NOTE, masker_of
+from cockpit.engine.mirror import mirror_path
+from cockpit.engine.readiness import decode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_watch import RunFinding, RunWatch
 from cockpit.engine.save_log import save_log
 from cockpit.engine.services import RunsService
+from cockpit.engine.starting import Starter
 from cockpit.engine.watched_log import WatchedLog
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError, RunError, UsageError
-from cockpit.launchers.base import Launch, Readiness
+from cockpit.launchers.base import Launch
 from cockpit.transport.base import HostTransport
 
 SIGNALS: Mapping[str, SignalName] = {"INT": "INT", "TERM": "TERM", "KILL": "KILL"}
 
 
-def full_runs(parts: EngineParts) -> RunsService:
+def full_runs(parts: EngineParts, *, follow_live: bool = True) -> RunsService:
     """Runs by an agent on each host: the `make_runs` of every engine that may start a job."""
 
     def make_agent(spec: HostSpec, transport: HostTransport) -> RunAgent:
         return RunAgent(transport, spec.python or "", run_root=spec.run_root)
 
-    return Runs(parts, make_agent, random.random)
+    return Runs(parts, make_agent, random.random, follow_live=follow_live)
 
 
 class Runs:
@@ -51,21 +57,27 @@ class Runs:
         parts: EngineParts,
         make_agent: Callable[[HostSpec, HostTransport], RunAgent],
         jitter: Callable[[], float],
+        *,
+        follow_live: bool = True,
     ) -> None:
+        """`follow_live`: every run that lives is followed; without it, those that are asked for."""
         self.book = RunBook(self._run_changed)
         self._parts = parts
         self._clock = parts.clock
-        self._bus = parts.bus
-        self._launcher = Launcher(parts)
+        self._launcher = Launcher(parts, self.book, self.is_up)
+        self._starter = Starter(parts, self.of_host, self._step)
         self._hosts: dict[HostName, HostRuns] = {}
         self._transports: dict[HostName, HostTransport] = {}
         self._watches: dict[RunId, RunWatch] = {}
-        self._companions: dict[RunId, asyncio.Task[None]] = {}
         self._launches: dict[RunId, Launch] = {}
-        self._closing: set[asyncio.Task[None]] = set()
-        self._run_parts = RunParts(
-            parts.home, parts.clock, self.book, make_agent, self._listener, self._ended, jitter
+        self._maskers: dict[RunId, Masker] = {}
+        self._removing: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+        self._companions = Companions(
+            CompanionParts(parts.clock.now_s, self._forwarded, self._not_forwarded, self.book.ready)
         )
+        follow = FollowParts(parts.home, parts.clock, self._listener, self._masker, self._ended)
+        self._run_parts = RunParts(parts.clock, self.book, make_agent, follow, follow_live, jitter)
 
     @property
     def store(self) -> RunStore:
@@ -75,19 +87,26 @@ class Runs:
 
     def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
         self._transports[spec.name] = transport
-        self.of_host(spec.name).up(transport)
+        self.of_host(spec.name).up(spec, transport)
 
     def host_down(self, host: HostName) -> None:
+        """While we close, links end because we end them, and nothing has happened to a run."""
         self._transports.pop(host, None)
-        if host in self._hosts:
+        if host in self._hosts and not self._is_closing:
             self._hosts[host].down()
+            self.book.host_lost(host)
 
     def host_removed(self, host: HostName) -> None:
         runs = self._hosts.pop(host, None)
         if runs is not None:
             task = asyncio.ensure_future(runs.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._removing.add(task)
+            task.add_done_callback(self._removing.discard)
+
+    def is_up(self, host: HostName) -> bool:
+        """Whether there is a connection on which a job could be started, whatever the probe says."""
+        transport = self._transports.get(host)
+        return transport is not None and transport.connected
 
     def annotate(self, sample: HostSample) -> HostSample:
         """The probe reads a process's run from its environment; there is nothing to add."""
@@ -99,7 +118,9 @@ class Runs:
 
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
-        await end(*self._companions.values(), *self._closing)
+        self._is_closing = True
+        await self._companions.close()
+        await end(*self._removing)
         await asyncio.gather(*(runs.close() for runs in self._hosts.values()))
 
     def of_host(self, host: HostName) -> HostRuns:
@@ -125,7 +146,7 @@ class Runs:
         gpus: Sequence[int] | None = None,
         overrides: Sequence[str] = (),
     ) -> LaunchPlan:
-        """Raises ProfileError, NotNow, UsageError, TransportError."""
+        """Raises ProfileError, NotNow, UsageError, LaunchFailed, TransportError."""
         return await self._launcher.plan(profile, hosts=hosts, gpus=gpus, overrides=overrides)
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
@@ -133,16 +154,25 @@ class Runs:
 
     async def launch(self, plan: LaunchPlan) -> RunId:
         """Start it; returns once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
-        spec = self._launcher.spec(plan)
-        runs = self.of_host(plan.host)
-        self._step(spec.run, plan.host, "launch_sending")
-        agent = await runs.agent()
+        return await self.start(plan, await self.specify(plan))
+
+    async def specify(self, plan: LaunchPlan) -> RunSpec:
+        """The run that `start` would start, with its id. Raises LaunchFailed, ProfileError."""
+        return await self._launcher.spec(plan)
+
+    async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
+        """As `launch`, of a run that is specified."""
         if plan.launch is not None:
             self._launches[spec.run] = plan.launch
-        runs.expect(spec.run, Masker(spec.secrets.values()))
-        reply = await agent.start(spec)
-        self._step(spec.run, plan.host, "launch_on_disk")
-        runs.record(reply.record)
+        self._maskers[spec.run] = Masker(spec.secrets.values())
+        try:
+            record = await self._starter.start(plan, spec)
+        except BaseException:
+            self._launches.pop(spec.run, None)
+            self._maskers.pop(spec.run, None)
+            raise
+        runs = self.of_host(plan.host)
+        runs.record(record)
         runs.refresh()
         return spec.run
 
@@ -168,42 +198,68 @@ class Runs:
         if not await agent.signal(pid, started_ticks, SIGNALS[name]):
             raise RunError("process_gone", host=host, pid=pid)
 
-    def follower(self, run: RunId) -> RunFollower:
-        """Raises RunUnknown."""
+    def watch(self, run: RunId) -> tuple[RunFollower, Callable[[], None]]:
+        """The run's follower, kept until the callable is called. Raises RunUnknown, StorageError."""
         view = self.book.find(run)
-        return self.of_host(view.host).follower(view.run)
+        followers = self.of_host(view.host).followers
+        follower = followers.watch(view.run)
+        return follower, lambda: followers.unwatch(follower)
 
     def log(self, run: RunId) -> RunLog:
-        return WatchedLog(self.follower(run))
+        return WatchedLog(*self.watch(run))
 
     async def save_log(self, run: RunId, target: Path) -> int:
         """Raises RunUnknown, StorageError, TransportError."""
         view = self.book.find(run)
         return await save_log(await self.of_host(view.host).agent(), view.run, target)
 
+    async def masker(self, run: RunId) -> Masker:
+        """What covers the run's secrets, as far as they are known here. Raises RunUnknown."""
+        view = self.book.find(run)
+        return await self._masker(view.host, view.run)
+
     # -- what followers and hosts tell ------------------------------------------------------
 
+    async def _masker(self, host: HostName, run: RunId) -> Masker:
+        if run not in self._maskers:
+            view = self.book.get(run)
+            noted = dict(view.notes).get(NAMES_NOTE, "") if view is not None else ""
+            folder = mirror_path(self._parts.home, host, run).parent
+            self._maskers[run] = await masker_of(folder, noted)
+        return self._maskers[run]
+
     def _listener(self, host: HostName, follower: RunFollower) -> RunWatch:
-        watch = RunWatch(host, follower.run, self.book, self._report)
-        launch = self._launches.get(follower.run)
-        if launch is not None and launch.ready is not None:
-            watch.ready_when(launch.ready.log)
-        self._watches[follower.run] = watch
+        return self._watch_of(host, follower.run)
+
+    def _watch_of(self, host: HostName, run: RunId) -> RunWatch:
+        watch = self._watches.get(run)
+        if watch is None:
+            watch = self._watches[run] = RunWatch(host, run, self.book, self._report)
+            launch = self._launches.get(run)
+            ready = launch.ready if launch is not None else None
+            watch.ready_when(ready.log if ready is not None else None)
         return watch
 
     def _ended(self, host: HostName, record: RunRecord) -> None:
-        watch = self._watches.get(record.run)
-        if watch is not None:
-            watch.ended(record)
+        self.book.record(record.view(host))
+        self._watch_of(host, record.run).ended(record)
 
     def _run_changed(self, view: RunView, before: RunView | None) -> None:
         if view.state == "running":
             self._began(view)
         elif view.ended or view.state == "unreachable":
-            task = self._companions.pop(view.run, None)
-            if task is not None:
-                task.cancel()
-        self._bus.publish(RunChanged(view, before, self._clock.wall_s()))
+            self._companions.leave(view.run)
+        self._parts.bus.publish(RunChanged(view, before, self._clock.wall_s()))
+
+    def _began(self, view: RunView) -> None:
+        transport = self._transports.get(view.host)
+        if transport is None:
+            return
+        launch = self._launches.get(view.run)
+        ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
+        forwards = launch.forwards if launch else ()
+        says_ready = self._watch_of(view.host, view.run).log_says_ready
+        self._companions.begin(view.run, transport, ready, says_ready, forwards)
 
     def _report(self, found: RunFinding) -> None:
         self._parts.incidents.report(
@@ -215,36 +271,18 @@ class Runs:
             evidence=found.evidence,
         )
 
-    def _began(self, view: RunView) -> None:
-        transport = self._transports.get(view.host)
-        if transport is None or view.run in self._companions:
-            return
-        launch = self._launches.get(view.run)
-        ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
-        forwards = launch.forwards if launch else ()
-        if ready is not None or forwards:
-            work = self._accompany(transport, view.run, ready, forwards)
-            self._companions[view.run] = asyncio.ensure_future(work)
+    # -- steps ------------------------------------------------------------------------------
 
-    async def _accompany(
-        self,
-        transport: HostTransport,
-        run: RunId,
-        ready: Readiness | None,
-        forwards: tuple[tuple[int, int], ...],
-    ) -> None:
-        """Forward the run's ports and ask until it is ready."""
-        for local_port, remote_port in forwards:
-            try:
-                port = await transport.forward(local_port, remote_port)
-            except CockpitError as error:
-                self._step(run, transport.host, error.code, str(local_port))
-            else:
-                self._step(run, transport.host, "forwarded", f"127.0.0.1:{port} -> {remote_port}")
-        if ready is not None and ready.port is not None:
-            await wait_until_ready(transport, ready, self._clock.now_s)
-            if transport.connected:
-                self.book.ready(run)
+    def _forwarded(self, run: RunId, local_port: int, remote_port: int) -> None:
+        self._step_of(run, "forwarded", f"127.0.0.1:{local_port} -> {remote_port}")
+
+    def _not_forwarded(self, run: RunId, local_port: int, error: CockpitError) -> None:
+        self._step_of(run, error.code, str(local_port))
+
+    def _step_of(self, run: RunId, code: str, text: str) -> None:
+        view = self.book.get(run)
+        if view is not None:
+            self._step(run, view.host, code, text)
 
     def _step(self, run: RunId, host: HostName, code: str, text: str = "") -> None:
-        self._bus.publish(LaunchStep(run, host, code, self._clock.wall_s(), text))
+        self._parts.bus.publish(LaunchStep(run, host, code, self._clock.wall_s(), text))

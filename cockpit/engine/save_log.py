@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import aclosing
 from pathlib import Path
 
 from cockpit.domain.models import RunId
 from cockpit.engine.agent import RunAgent
+from cockpit.engine.agent_frames import Data
+from cockpit.engine.read_log import read_log
 from cockpit.errors import StorageError
-
-PIECE_BYTES = 256 * 1024
 
 
 async def save_log(agent: RunAgent, run: RunId, target: Path) -> int:
     """Copy it; returns its size. A file that exists is never replaced; one half written is removed.
 
-    Raises RunUnknown, StorageError, TransportError.
+    What the host has dropped is a hole in the copy too. Raises RunUnknown, StorageError, TransportError.
     """
     try:
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -35,13 +36,21 @@ async def save_log(agent: RunAgent, run: RunId, target: Path) -> int:
 
 
 async def _copy(agent: RunAgent, run: RunId, fd: int, target: Path) -> int:
-    offset = 0
-    while True:
-        piece = await agent.read(run, offset, PIECE_BYTES)
-        if not piece.data:
-            return offset
-        try:
-            os.pwrite(fd, piece.data, piece.offset)
-        except OSError as error:
-            raise StorageError(path=str(target), why=error.strerror or str(error)) from error
-        offset = piece.offset + len(piece.data)
+    size = 0
+    async with aclosing(read_log(agent, run)) as pieces:
+        async for piece in pieces:
+            if not isinstance(piece, Data):
+                continue
+            try:
+                _write_all(fd, piece.data, piece.offset)
+            except OSError as error:
+                raise StorageError(path=str(target), why=error.strerror or str(error)) from error
+            size = piece.offset + len(piece.data)
+    return size
+
+
+def _write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view, offset = view[written:], offset + written

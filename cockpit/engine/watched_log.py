@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cockpit.engine.api import LogLine
 from cockpit.engine.follow import RunFollower
 
 
 class WatchedLog:
-    def __init__(self, follower: RunFollower) -> None:
+    """Keeps its follower until it is closed; the lines stay readable after that."""
+
+    def __init__(self, follower: RunFollower, leave: Callable[[], None]) -> None:
         self._follower = follower
+        self._leave: Callable[[], None] | None = leave
 
     @property
     def version(self) -> int:
@@ -41,4 +46,7 @@ class WatchedLog:
         return self._follower.window.line(position)
 
     def close(self) -> None:
-        """The follower goes on: detectors need it as long as the run lives."""
+        """Nobody looks any more; while the run lives its detectors still do."""
+        if self._leave is not None:
+            self._leave()
+            self._leave = None

@@ -1,286 +1,265 @@
-"""One run from here to its end: its log, its events, its incidents, and what ctrl+c means meanwhile."""
+"""One run from here to its end: its log, its events, its incidents, in the order in which they happened."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Coroutine
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from cockpit.domain.incidents import Finding
 from cockpit.domain.lines import Line
+from cockpit.domain.masking import MaskedStream, Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
-from cockpit.domain.runs import Progress, RunView
-from cockpit.domain.text import LineAssembler
-from cockpit.engine.bounds import end
+from cockpit.domain.runs import Progress
+from cockpit.engine.bounds import attempt, end
 from cockpit.engine.engine import Engine
 from cockpit.engine.events import Event, IncidentChanged, LaunchStep, LinkChanged, RunChanged
 from cockpit.engine.follow import RunFollower
-from cockpit.errors import CockpitError, ExitCode
-from cockpit.headless.incident_line import incident_fields, incident_text
-from cockpit.headless.run_report import JsonReport, RunReport, words_for
-from cockpit.headless.session import runs_of
+from cockpit.errors import CockpitError, ExitCode, HostUnreachable, LinkLost, RunError
+from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Restart
+from cockpit.headless.run_report import TALK_EVERY_S, RunReport, words_for
+from cockpit.headless.run_teller import RunTeller
+from cockpit.headless.session import link_failure, runs_of
+from cockpit.headless.streams import ReaderGone
+from cockpit.headless.wishes import Wishes
 
 PIECE_BYTES = 256 * 1024
-TALK_EVERY_S = 5.0
-"""A progress bar's state, the metrics and a sample are told at most this often."""
-_LIVE = ("live", "degraded", "stale")
-_LOST = ("unreachable", "auth_failed", "host_key")
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FAREWELL_S = 1.0
+_FINAL_LINKS = ("auth_failed", "host_key")
 
 
-@dataclass(slots=True)
-class Wishes:
-    """What the person asked for by signals."""
+class StopFailed:
+    """A stop came to nothing; it may be asked for again."""
 
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
-    leave: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, error: CockpitError) -> None:
+        self.error = error
 
-    def interrupted(self) -> None:
-        """The first one stops the run, the second one leaves it to its end."""
-        if self.stop.is_set():
-            self.leave.set()
-        self.stop.set()
+
+class StopAsked:
+    """The person wants the run to end."""
+
+
+Note = Event | StopFailed | StopAsked
 
 
 class RunFollowing:
-    """Prints one run, from its first byte, until it has ended or is left."""
+    """Prints one run, from its first byte, until it has ended or is left. Make it before the run starts."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        report: RunReport,
-        run: RunId,
-        host: HostName,
-        earlier: Sequence[Event] = (),
-    ) -> None:
-        """`earlier` are events that came before there was someone to tell them to."""
+    def __init__(self, engine: Engine, report: RunReport, run: RunId, host: HostName) -> None:
         self._engine = engine
         self._report = report
         self._run = run
         self._host = host
-        self._follower: RunFollower = runs_of(engine).follower(run)
-        self._assembler = LineAssembler()
-        self._masked = self._follower.masker.stream()
-        self._earlier = list(earlier)
-        self._position = 0
-        """Offset of the log's next byte to print."""
-        self._progress: Progress | None = None
-        self._told_progress: Progress | None = None
-        self._told_open = ""
-        self._told_states: set[str] = set()
+        self._runs = runs_of(engine)
+        self._tell = RunTeller(engine, report, run, host)
+        self._earlier: list[Event] = []
+        self._cursor: LogCursor[Note] | None = None
+        self._scanned = 0
+        """Bytes that the detectors have seen: an incident belongs behind them."""
+        self._wake = asyncio.Event()
+        self._failure: CockpitError | None = None
+        self._started = False
+        self._masked: MaskedStream = Masker().stream()
+        self._unsubscribe = engine.subscribe(self._heard)
 
     async def to_end(self, wishes: Wishes) -> int:
-        """The exit code that the command ends with; OK when the run was left."""
+        """The exit code that the command ends with; NOT_NOW when the run was left to itself."""
         with ExitStack() as stack:
-            stack.callback(self._engine.subscribe(self._heard))
+            stack.callback(self._unsubscribe)
+            follower, unwatch = self._runs.watch(self._run)
+            stack.callback(unwatch)
+            self._cursor = LogCursor(follower.mirror)
+            stack.callback(self._cursor.close)
             for event in self._earlier:
-                self._heard(event)
-            await self._print_what_is_here()
-            stack.callback(self._follower.listen(self))
-            await self._until_end_or_left(wishes)
-        if self._follower.record is not None:
-            return self._ended(self._follower.record)
-        self._event("run.left", {}, words_for("run_left", {"run": self._run}))
-        return ExitCode.OK
+                self._cursor.note(event, at=0)
+            stack.callback(follower.listen(self))
+            return await self._pumped(follower, wishes)
 
-    async def _until_end_or_left(self, wishes: Wishes) -> None:
-        ended = asyncio.ensure_future(self._follower.ended.wait())
+    async def _pumped(self, follower: RunFollower, wishes: Wishes) -> int:
+        pump = asyncio.ensure_future(self._pump(follower))
         left = asyncio.ensure_future(wishes.leave.wait())
-        helpers = [
-            asyncio.ensure_future(self._talk()),
-            asyncio.ensure_future(self._stop_when_asked(wishes)),
-        ]
-        waits: set[asyncio.Future[Any]] = {ended, left}
+        stopper = asyncio.ensure_future(self._stop_when_asked(wishes))
+        either: set[asyncio.Future[Any]] = {pump, left}
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if pump.done():
+                return pump.result()
+        except ReaderGone:
+            pass
+        except CockpitError:
+            await self._say_goodbye()
+            raise
         finally:
-            await end(*helpers, ended, left)
+            await end(pump, left, stopper)
+        await self._say_goodbye()
+        return ExitCode.NOT_NOW  # how it will end is not known: that is no success
 
-    async def _print_what_is_here(self) -> None:
-        """The mirror's bytes; on return there is none that the listener would not hear of."""
-        mirror = self._follower.mirror
-        while self._position < mirror.size:
-            self._print(mirror.read(self._position, PIECE_BYTES))
-            await asyncio.sleep(0)
+    async def _say_goodbye(self) -> None:
+        words = words_for("run_left", {"run": self._run, "host": self._host})
+        await attempt(FAREWELL_S, self._report.say(words))
 
-    def _print(self, data: bytes) -> None:
-        self._position += len(data)
-        self._report.log_bytes(data)
-        self._print_lines(self._assembler.feed(self._masked.feed(data)))
+    # -- the pump ---------------------------------------------------------------------------
 
-    def _print_lines(self, lines: list[Line]) -> None:
-        if lines:
-            self._stamp()
-            self._report.log_lines(lines)
-            self._told_open = ""
+    async def _pump(self, follower: RunFollower) -> int:
+        """Everything that is printed goes through here, one thing after the other."""
+        assert self._cursor is not None
+        await follower.prepare()
+        self._report.about(self._run, self._host, follower.masker)
+        self._masked = follower.masker.stream()
+        told_s = self._engine.now_s()
+        while True:
+            self._wake.clear()
+            while (item := self._cursor.next(PIECE_BYTES)) is not None:
+                await self._print(item)
+                if self._engine.now_s() - told_s >= self._report.tick_s:
+                    told_s = self._engine.now_s()
+                    await self._tick()
+            if self._failure is not None:
+                raise self._failure
+            if follower.record is not None:
+                return await self._ended(follower.record)
+            await self._pause(self._report.tick_s)
+            if self._engine.now_s() - told_s >= self._report.tick_s:
+                told_s = self._engine.now_s()
+                await self._tick()
 
-    # -- FollowListener -------------------------------------------------------------------
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._wake.wait(), seconds)
+        except asyncio.TimeoutError:
+            return
+
+    async def _tick(self) -> None:
+        await self._report.tick(self._engine.wall_s())
+        if self._report.tells_samples:
+            await self._tell.sample()
+
+    async def _print(self, item: Bytes | Gap | Restart | Note) -> None:
+        if isinstance(item, Bytes):
+            await self._tell_started()
+            await self._report.output(self._masked.feed(item.data), self._engine.wall_s())
+        elif isinstance(item, Gap | Restart):
+            await self._report.output(self._masked.finish(), self._engine.wall_s())
+            await self._report.jump(item.end if isinstance(item, Gap) else 0)
+            code = "log_hole" if isinstance(item, Gap) else "log_truncated"
+            await self._report.say(words_for(code, {"run": self._run}))
+        elif isinstance(item, StopAsked):
+            await self._tell.state("run.stopping")
+        elif isinstance(item, StopFailed):
+            await self._report.say(words_for(item.error.code, item.error.facts))
+        else:
+            await self._tell.event(item)
+
+    async def _tell_started(self) -> None:
+        """Output is the proof that it has started, whatever we have heard so far."""
+        if self._started:
+            return
+        self._started = True
+        if not self._tell.has_told("run.started"):
+            await self._ask_for_cards()
+            await self._tell.state("run.started")
+
+    async def _ask_for_cards(self) -> None:
+        runs = self._runs.of_host(self._host)
+        try:
+            runs.record(await (await runs.agent(5.0)).status(self._run))
+        except CockpitError:
+            return  # what we know of it must do
+
+    async def _ended(self, record: RunRecord) -> int:
+        at_s = self._engine.wall_s()
+        await self._report.output(self._masked.finish(), at_s)
+        await self._report.finish(at_s)
+        view = record.view(self._host)
+        if view.started_s is not None:
+            await self._tell_started()
+        await self._tell.ended(view)
+        status = view.exit_status
+        return int(ExitCode.NOT_NOW) if status is None else status
+
+    # -- FollowListener ---------------------------------------------------------------------
 
     def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
-        if offset > self._position:  # the host has dropped what was between
-            self._assembler = LineAssembler(offset=offset, number=self._assembler.number)
-            self._position = offset
-        fresh = data[self._position - offset :]
-        if fresh:
-            self._print(fresh)
+        self._scanned = offset + len(data)
+        if self._cursor is not None:
+            self._cursor.grew(self._scanned)
+        self._wake.set()
 
     def log_lines(self, lines: list[Line]) -> None:
-        """The bytes were taken already."""
+        """The bytes are printed, not the lines."""
+
+    def log_gap(self, start: int, end: int, why: Literal["dropped", "skipped"]) -> None:
+        self._scanned = end
+        if self._cursor is not None:
+            self._cursor.gap(start, end)
+        self._wake.set()
+
+    def log_restarts(self) -> None:
+        self._scanned = 0
+        if self._cursor is not None:
+            self._cursor.restarts()
+        self._wake.set()
 
     def finding(self, finding: Finding) -> None:
         """The engine makes an incident of it, and that is told."""
 
     def progress(self, progress: Progress) -> None:
-        self._progress = progress
+        self._tell.progress = progress
 
-    # -- what is told -----------------------------------------------------------------------
+    def failed(self, error: CockpitError) -> None:
+        """A log that cannot be kept here cannot be shown; what the host says of a run is tried again."""
+        if not isinstance(error, RunError):
+            self._failure = error
+        self._wake.set()
+
+    # -- what is heard ------------------------------------------------------------------------
 
     def _heard(self, event: Event) -> None:
-        if isinstance(event, IncidentChanged):
-            if event.incident.run == self._run or event.incident.host == self._host:
-                self._incident(event)
-        elif isinstance(event, RunChanged) and event.view.run == self._run:
-            self._state(event.view)
-        elif isinstance(event, LinkChanged) and event.host == self._host:
-            self._link(event)
-        elif isinstance(event, LaunchStep) and event.run == self._run and event.text:
-            self._event("run.step", {"step": event.code, "text": event.text}, event.text)
-
-    def _incident(self, event: IncidentChanged) -> None:
-        words = incident_text(event.incident, self._follower.masker)
-        self._event("incident", incident_fields(event.incident), words)
-
-    def _state(self, view: RunView) -> None:
-        name = {"queued": "run.queued", "running": "run.started", "ready": "run.ready"}.get(
-            view.state, "run.stopping" if view.state == "stopping" else ""
-        )
-        if name and name not in self._told_states:
-            self._told_states.add(name)
-            self._event(
-                name, {"gpus": list(view.gpus)}, words_for(name.replace(".", "_"), _facts(view))
-            )
-
-    def _link(self, event: LinkChanged) -> None:
-        if event.after in _LOST and event.before in _LIVE:
-            self._event(
-                "link.lost", {"code": event.code}, words_for("link_lost", {"host": self._host})
-            )
-        elif event.after in _LIVE and event.before not in _LIVE and "lost" in self._told_states:
-            self._event("link.restored", {}, words_for("link_restored", {"host": self._host}))
-        if event.after in _LOST:
-            self._told_states.add("lost")
-        elif event.after in _LIVE:
-            self._told_states.discard("lost")
-
-    def _ended(self, record: RunRecord) -> int:
-        self._print_lines(self._assembler.feed(self._masked.finish()))
-        self._print_lines(self._assembler.finish())
-        self._report.finish()
-        view = record.view(self._host)
-        if "run.started" not in self._told_states and view.started_s is not None:
-            self._event("run.started", {"gpus": list(view.gpus)})
-        self._tell_metrics()
-        fields = {
-            "code": view.code,
-            "signal": view.signal,
-            "reason": view.reason,
-            "by": view.by,
-            "state": view.state,
-            "left": list(view.leftover_pids),
-        }
-        self._event("run.exited", fields, words_for("run_exited", _facts(view)))
-        status = view.exit_status
-        return ExitCode.NOT_NOW if status is None else status
-
-    async def _talk(self) -> None:
-        """Now and then: the bar's present state, the metrics, the cards."""
-        plain_terminal = not isinstance(self._report, JsonReport)
-        while True:
-            await asyncio.sleep(0.2 if plain_terminal else TALK_EVERY_S)
-            text = self._assembler.open_text
-            if text and text != self._told_open:
-                self._told_open = text
-                self._stamp()
-                self._report.open_line(self._assembler.open_offset, text)
-            if not plain_terminal:
-                self._tell_metrics()
-                self._tell_sample()
-
-    def _tell_metrics(self) -> None:
-        progress = self._progress
-        if progress is None or progress == self._told_progress:
+        if not self._tell.concerns(event):
             return
-        self._told_progress = progress
-        names = ("step", "total_steps", "epoch", "loss", "step_s", "tokens_s", "eta_s")
-        self._event("metric", {name: getattr(progress, name) for name in names})
+        if isinstance(event, LinkChanged) and event.after in _FINAL_LINKS:
+            self._failure = link_failure(self._engine.fleet.hosts[self._host])
+        self._note(event)
 
-    def _tell_sample(self) -> None:
-        state = self._engine.fleet.hosts.get(self._host)
-        view = self._engine.runs.get(self._run)
-        if state is None or state.latest is None or view is None:
+    def _note(self, note: Note) -> None:
+        if self._cursor is None:
+            if isinstance(note, LaunchStep | RunChanged | IncidentChanged | LinkChanged):
+                self._earlier.append(note)
             return
-        cards = [
-            {
-                "index": gpu.index,
-                "util_pct": gpu.util_pct,
-                "mem_used_mib": gpu.mem_used_mib,
-                "mem_total_mib": gpu.mem_total_mib,
-                "temp_c": gpu.temp_c,
-                "power_w": gpu.power_w,
-            }
-            for gpu in state.latest.gpus
-            if gpu.index in view.gpus
-        ]
-        host = {
-            "cpu_pct": state.latest.cpu_pct,
-            "mem_used_mib": state.latest.mem_used_mib,
-            "mem_total_mib": state.latest.mem_total_mib,
-        }
-        self._event("sample", {"gpus": cards, **host})
+        self._cursor.note(note, at=self._scanned)
+        self._wake.set()
+
+    # -- stopping -----------------------------------------------------------------------------
 
     async def _stop_when_asked(self, wishes: Wishes) -> None:
+        """The ladder, over any number of lost links; the host climbs it to its end without us too."""
         await wishes.stop.wait()
-        self._told_states.add("run.stopping")
-        self._event("run.stopping", {}, words_for("run_stopping", {"run": self._run}))
-        try:
-            await self._engine.stop(self._run)
-        except CockpitError as error:
-            self._event("run.stop_failed", {"code": error.code}, words_for(error.code, error.facts))
-
-    def _event(self, name: str, fields: Mapping[str, object], words: str = "") -> None:
-        self._stamp()
-        self._report.event(name, fields, words)
-
-    def _stamp(self) -> None:
-        if isinstance(self._report, JsonReport):
-            self._report.at_s = self._engine.wall_s()
-
-
-def _facts(view: RunView) -> dict[str, object]:
-    return {
-        "run": view.run,
-        "host": view.host,
-        "gpus": ", ".join(map(str, view.gpus)),
-        "exitcode": view.code,
-        "signal": view.signal,
-        "reason": view.reason,
-        "left": len(view.leftover_pids),
-    }
+        if not wishes.stops:
+            return
+        self._note(StopAsked())
+        while True:
+            try:
+                await self._engine.stop(self._run)
+                return
+            except (LinkLost, HostUnreachable) as error:
+                self._note(StopFailed(error))
+                await asyncio.sleep(TALK_EVERY_S)
+            except CockpitError as error:
+                self._note(StopFailed(error))
+                return
 
 
-def listen_to_signals(wishes: Wishes) -> Callable[[], None]:
-    """ctrl+c and TERM stop the run, a second one leaves it; a vanished terminal leaves it at once."""
-    loop = asyncio.get_running_loop()
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, wishes.interrupted)
-    loop.add_signal_handler(signal.SIGHUP, wishes.leave.set)
-
-    def stop_listening() -> None:
-        for number in (*STOP_SIGNALS, signal.SIGHUP):
-            loop.remove_signal_handler(number)
-
-    return stop_listening
+async def or_leave(work: Coroutine[Any, Any, object], wishes: Wishes) -> bool:
+    """True when `work` is done; False when the person would not wait for it."""
+    task, left = asyncio.ensure_future(work), asyncio.ensure_future(wishes.leave.wait())
+    either: set[asyncio.Future[Any]] = {task, left}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+            return True
+        return False
+    finally:
+        await end(task, left)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+
+from cockpit.config.overrides import override_text
 from cockpit.domain.incidents import Finding, Incident
-from cockpit.domain.masking import Masker
 from cockpit.i18n import english
 from cockpit.i18n.messages import describe_incident
 
@@ -35,17 +37,27 @@ def finding_fields(
 
 
 def incident_fields(incident: Incident) -> dict[str, object]:
-    fields = finding_fields(incident.finding, incident.host, incident.gpu)
+    with english():
+        fields = finding_fields(incident.finding, incident.host, incident.gpu)
     return {**fields, "state": incident.state, "count": incident.count}
 
 
-def incident_text(incident: Incident, masker: Masker) -> str:
+def incident_text(incident: Incident) -> str:
     """`fatal gpu_oom qwen-lora vast-a:0 tried 1.75 GiB …`, then why and what to do, a line each."""
     text = describe_incident(incident)
     where = f"{incident.host or ''}{'' if incident.gpu is None else f':{incident.gpu}'}"
-    words = [incident.severity, incident.family, incident.profile or "", where, text.summary]
+    is_open = incident.state == "open"
+    state = incident.severity if is_open else incident.state
+    words = [state, incident.family, incident.profile or "", where, text.summary]
     lines = [" ".join(word for word in words if word)]
+    if not is_open:
+        return lines[0]
     if text.cause:
         lines.append(f"  why: {text.cause}")
-    lines += [f"  {number}. {remedy.text}" for number, remedy in enumerate(text.remedies, 1)]
-    return masker.text("\n".join(lines))
+    for number, remedy in enumerate(text.remedies, 1):
+        lines.append(f"  {number}. {remedy.text}")
+        lines += [
+            f"     --set {shlex.quote(override_text(key, value))}"
+            for key, value in (remedy.patch or {}).items()
+        ]
+    return "\n".join(lines)

@@ -4,95 +4,152 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from cockpit.domain.lines import Line
+from cockpit.config.paths import Home
+from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
-from cockpit.domain.text import LineAssembler
+from cockpit.domain.runs import RunView
+from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_frames import Data, End, Hole, Truncated
 from cockpit.engine.engine import Engine
-from cockpit.errors import ExitCode, LinkLost
+from cockpit.engine.read_log import read_log
+from cockpit.errors import CockpitError, ExitCode, LinkLost, RunUnknown, TransportError
 from cockpit.headless.find_run import found_run
-from cockpit.headless.run_report import words_for
-from cockpit.headless.session import runs_of
+from cockpit.headless.local_log import local_copy, print_copy
+from cockpit.headless.run_report import RunReport, make_report, words_for
+from cockpit.headless.session import link_failure, runs_of
+from cockpit.headless.streams import ReaderGone
 
-PIECE_BYTES = 256 * 1024
-RECONNECT_LIMIT_S = 120.0
+RECONNECT_LIMIT_S = 30.0
+TICK_S = 0.5
 
 
 def main(args: argparse.Namespace) -> int:
-    return asyncio.run(_logs(args))
+    try:
+        return asyncio.run(_logs(args))
+    except ReaderGone as error:
+        raise BrokenPipeError from error
 
 
 async def _logs(args: argparse.Namespace) -> int:
-    async with found_run(args.run) as (engine, view):
-        printer = _Printer(args.from_byte or 0)
-        if args.follow:
-            await _follow(engine, view.run, view.host, printer)
-        else:
-            await _print_once(engine, view.run, view.host, printer)
-        printer.finish()
+    report = make_report(args.json)
+    offset: int = args.from_byte or 0
+    is_found = False
+    try:
+        async with found_run(args.run) as (engine, view):
+            is_found = True
+            await _print(engine, view, report, offset, follow=args.follow)
+    except (RunUnknown, TransportError) as error:
+        if is_found:
+            raise
+        return await _print_local(args.run, report, offset, error)
     return ExitCode.OK
+
+
+async def _print_local(wanted: str, report: RunReport, offset: int, error: CockpitError) -> int:
+    """The host does not have it, or cannot be asked: what was copied here is better than nothing."""
+    copy = local_copy(Home.from_environ(), wanted)
+    if copy is None:
+        raise error
+    await report.say(words_for(error.code, error.facts))
+    await report.say(words_for("log_from_copy", {"run": copy.run, "path": str(copy.path)}))
+    await print_copy(copy, report, offset)
+    return ExitCode.OK if isinstance(error, RunUnknown) else int(error.exit_code)
+
+
+async def _print(
+    engine: Engine, view: RunView, report: RunReport, offset: int, *, follow: bool
+) -> None:
+    masker = await runs_of(engine).masker(view.run)
+    report.about(view.run, view.host, masker)
+    printer = _Printer(engine, report, masker, offset)
+    await report.jump(offset)
+    work = _follow if follow else _print_once
+    await _over_lost_links(engine, view.run, view.host, printer, work)
+    await printer.finish()
 
 
 class _Printer:
     """Knows where it is in the log, whatever the link does."""
 
-    def __init__(self, offset: int) -> None:
+    def __init__(self, engine: Engine, report: RunReport, masker: Masker, offset: int) -> None:
         self.offset = offset
-        self._terminal = sys.stdout.isatty()
-        self._assembler = LineAssembler(offset=offset)
+        self._engine = engine
+        self._report = report
+        self._masked = masker.stream()
 
-    def take(self, offset: int, data: bytes) -> None:
-        data = data[max(0, self.offset - offset) :]
-        self.offset = max(self.offset, offset) + len(data)
-        if self._terminal:
-            self._lines(self._assembler.feed(data))
-        else:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+    async def take(self, offset: int, data: bytes) -> None:
+        fresh = data[max(0, self.offset - offset) :]
+        self.offset = max(self.offset, offset) + len(fresh)
+        await self._report.output(self._masked.feed(fresh), self._engine.wall_s())
 
-    def note(self, code: str, **facts: int | str) -> None:
-        print(words_for(code, facts), file=sys.stderr)
+    async def jump(self, offset: int, code: str, run: RunId) -> None:
+        await self._report.output(self._masked.finish(), self._engine.wall_s())
+        await self._report.jump(offset)
+        await self.say(code, {"run": run, "start": self.offset, "end": offset})
+        self.offset = offset
 
-    def finish(self) -> None:
-        if self._terminal:
-            self._lines(self._assembler.finish())
+    async def say(self, code: str, facts: dict[str, object]) -> None:
+        await self._report.say(words_for(code, facts))
 
-    def _lines(self, lines: list[Line]) -> None:
-        sys.stdout.write("".join(f"{line.text}\n" for line in lines))
-        sys.stdout.flush()
+    async def tick(self) -> None:
+        await self._report.tick(self._engine.wall_s())
+
+    async def finish(self) -> None:
+        await self._report.output(self._masked.finish(), self._engine.wall_s())
+        await self._report.finish(self._engine.wall_s())
 
 
-async def _print_once(engine: Engine, run: RunId, host: HostName, printer: _Printer) -> None:
-    agent = await runs_of(engine).of_host(host).agent()
+Work = Callable[[RunAgent, RunId, _Printer], Awaitable[None]]
+
+
+async def _over_lost_links(
+    engine: Engine, run: RunId, host: HostName, printer: _Printer, work: Work
+) -> None:
+    """Begin again where the last connection ended. Raises what keeps us from the host for good."""
     while True:
-        piece = await agent.read(run, printer.offset, PIECE_BYTES)
-        if not piece.data:
-            return
-        if piece.offset > printer.offset:
-            printer.note("log_hole", start=printer.offset, end=piece.offset)
-        printer.take(piece.offset, piece.data)
-
-
-async def _follow(engine: Engine, run: RunId, host: HostName, printer: _Printer) -> None:
-    """To the run's end, over any number of lost links."""
-    while True:
-        agent = await runs_of(engine).of_host(host).agent(RECONNECT_LIMIT_S)
+        state = engine.fleet.hosts[host]
+        if state.link in ("auth_failed", "host_key"):
+            raise link_failure(state)
         try:
-            async with aclosing(agent.tail(run, printer.offset)) as frames:  # type: ignore[type-var]
-                async for frame in frames:
-                    if isinstance(frame, Data):
-                        printer.take(frame.offset, frame.data)
-                    elif isinstance(frame, Hole):
-                        printer.note("log_hole", start=frame.start, end=frame.end)
-                        printer.offset = frame.end
-                    elif isinstance(frame, Truncated):
-                        printer.note("log_truncated", run=run)
-                        printer.offset = frame.offset
-                    elif isinstance(frame, End):
-                        return
-        except LinkLost as lost:
-            printer.note("link_lost", host=host, why=str(lost.facts.get("why") or ""))
-        await asyncio.sleep(0.2)
+            agent = await runs_of(engine).of_host(host).agent(RECONNECT_LIMIT_S)
+            await work(agent, run, printer)
+            return
+        except LinkLost:
+            await printer.say("run_link_lost", {"host": host, "run": run})
+            await asyncio.sleep(TICK_S)
+
+
+async def _print_once(agent: RunAgent, run: RunId, printer: _Printer) -> None:
+    async with aclosing(read_log(agent, run, printer.offset)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Hole):
+                await printer.jump(piece.end, "log_hole", run)
+            else:
+                await printer.take(piece.offset, piece.data)
+
+
+async def _follow(agent: RunAgent, run: RunId, printer: _Printer) -> None:
+    """To the run's end."""
+    ticking = asyncio.ensure_future(_tick(printer))
+    try:
+        async with aclosing(agent.tail(run, printer.offset)) as frames:
+            async for frame in frames:
+                if isinstance(frame, Data):
+                    await printer.take(frame.offset, frame.data)
+                elif isinstance(frame, Hole):
+                    await printer.jump(frame.end, "log_hole", run)
+                elif isinstance(frame, Truncated):
+                    await printer.jump(frame.offset, "log_truncated", run)
+                elif isinstance(frame, End):
+                    return
+    finally:
+        ticking.cancel()
+
+
+async def _tick(printer: _Printer) -> None:
+    while True:
+        await asyncio.sleep(TICK_S)
+        await printer.tick()

@@ -6,6 +6,17 @@ from cockpit.domain.units import mib_text
 from cockpit.engine.api import LaunchPlan
 from cockpit.headless.run_report import words_for
 
+_NEWS = ("cards_queued", "table_later", "binds_everywhere")
+"""Checks that are told before a start; the others are for `--dry-run`."""
+
+
+def plan_warnings(plan: LaunchPlan) -> list[str]:
+    return [
+        words_for(check.code, check.facts)
+        for check in plan.checks
+        if check.verdict == "warning" and (check.code in _NEWS or plan.cards)
+    ]
+
 
 def plan_fields(plan: LaunchPlan) -> dict[str, object]:
     return {
@@ -13,6 +24,8 @@ def plan_fields(plan: LaunchPlan) -> dict[str, object]:
         "kind": plan.profile.kind,
         "host": plan.host,
         "gpus": [card.index for card in plan.cards],
+        "acceptable": list(plan.acceptable),
+        "queued": plan.queued,
         "argv": list(plan.argv),
         "cwd": plan.cwd,
         "env": sorted(plan.env_set),
@@ -32,6 +45,9 @@ def plan_text(plan: LaunchPlan) -> str:
     cards = ", ".join(
         f"GPU {card.index} {card.name} ({_free(card.free_mib)} free)" for card in plan.cards
     )
+    if plan.queued:
+        indices = ", ".join(map(str, sorted(plan.acceptable)))
+        cards = f"{len(plan.cards)} of GPU {indices}, as soon as they come free"
     price = "" if plan.price_per_h is None else f"{plan.price_per_h:.2f} {plan.currency or ''}/h"
     rows = [
         ("profile", f"{plan.profile.name} ({plan.profile.kind})"),

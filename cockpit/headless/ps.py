@@ -35,9 +35,16 @@ async def _ps(args: argparse.Namespace) -> int:
         for view in views:
             print(json.dumps(run_fields(view), ensure_ascii=False))
     else:
-        print(_table(views, now_s) if views else words_for("no_runs", {}))
+        _print_table(views, now_s)
     _tell(failures)
     return ExitCode.UNAVAILABLE if failures and len(failures) == len(engine.hosts) else ExitCode.OK
+
+
+def _print_table(views: Sequence[RunView], now_s: float) -> None:
+    if views:
+        print(_table(views, now_s))
+    else:
+        print(words_for("no_runs", {}), file=sys.stderr)
 
 
 def _is_recent(view: RunView, now_s: float) -> bool:
@@ -47,7 +54,7 @@ def _is_recent(view: RunView, now_s: float) -> bool:
 def run_fields(view: RunView) -> dict[str, object]:
     return {
         "run": view.run,
-        "profile": view.profile,
+        "name": view.profile,
         "host": view.host,
         "state": view.state,
         "code": view.code,

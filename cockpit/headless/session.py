@@ -11,8 +11,10 @@ from cockpit.config.paths import Home
 from cockpit.domain.models import HostName, LinkState
 from cockpit.engine.engine import Engine
 from cockpit.engine.fleet import HostState
+from cockpit.engine.host_list import hosts_to_watch
 from cockpit.engine.runs import Runs, full_runs
-from cockpit.engine.wiring import Wiring
+from cockpit.engine.services import RunsService
+from cockpit.engine.wiring import EngineParts, Wiring
 from cockpit.errors import (
     AuthenticationFailed,
     CockpitError,
@@ -21,17 +23,19 @@ from cockpit.errors import (
     HostUnreachable,
     UsageError,
 )
+from cockpit.headless.ask import ask_in_terminal
+from cockpit.transport.base import AskSecret, HostTransport
+from cockpit.transport.connector import make_transport
 
 LINK_LIMIT_S = 30.0
-LOOK_EVERY_S = 0.05
-_SETTLED: frozenset[LinkState] = frozenset(
-    {"live", "degraded", "stale", "unreachable", "auth_failed", "host_key"}
-)
+LOOK_EVERY_S = 0.02
+_FINAL: frozenset[LinkState] = frozenset({"unreachable", "auth_failed", "host_key"})
+_USABLE: frozenset[LinkState] = frozenset({"live", "degraded", "stale"})
 
 
 def chosen_hosts(home: Home, names: Sequence[str]) -> dict[HostName, HostSpec]:
     """The named hosts, or all of them when none is named. Raises UsageError for one that is not there."""
-    hosts = load_hosts(home)
+    hosts = hosts_to_watch(home)
     if not hosts:
         raise UsageError("no_hosts", file=str(home.hosts_toml))
     for name in names:
@@ -41,14 +45,31 @@ def chosen_hosts(home: Home, names: Sequence[str]) -> dict[HostName, HostSpec]:
 
 
 @asynccontextmanager
-async def engine_for(home: Home, hosts: Mapping[HostName, HostSpec]) -> AsyncIterator[Engine]:
-    """A started engine that can start jobs; closed at the end, and its runs go on."""
-    engine = Engine(home, hosts, wiring=Wiring(make_runs=full_runs))
+async def engine_for(
+    home: Home, hosts: Mapping[HostName, HostSpec], *, asks: bool = True
+) -> AsyncIterator[Engine]:
+    """A started engine that can start jobs and follows those that it is asked for; closed at the end, and
+    its runs go on. `asks`: a person at the terminal may be asked for a passphrase.
+    """
+    ask = ask_in_terminal() if asks else None
+    engine = Engine(home, hosts, ask_secret=ask, wiring=_wiring(load_hosts(home)))
     await engine.start()
     try:
         yield engine
     finally:
         await engine.close()
+
+
+def _wiring(every_host: Mapping[HostName, HostSpec]) -> Wiring:
+    """A jump may be a host of the file that the command is not about."""
+
+    def transport(spec: HostSpec, parts: EngineParts, ask: AskSecret | None) -> HostTransport:
+        return make_transport(spec, parts.home, every_host, ask_secret=ask)
+
+    def runs(parts: EngineParts) -> RunsService:
+        return full_runs(parts, follow_live=False)
+
+    return Wiring(make_transport=transport, make_runs=runs)
 
 
 def runs_of(engine: Engine) -> Runs:
@@ -58,20 +79,20 @@ def runs_of(engine: Engine) -> Runs:
     return service
 
 
-async def links_settled(
-    engine: Engine, hosts: Iterable[HostName], limit_s: float = LINK_LIMIT_S
+async def link_settled(
+    engine: Engine, host: HostName, *, for_cards: bool, limit_s: float = LINK_LIMIT_S
 ) -> None:
-    """Return when every host has a first sample or a final state, or when the limit is over."""
-    waiting = set(hosts)
+    """Return when a host can be used or has failed, or when the limit is over. Its cards need a sample."""
     deadline_s = engine.now_s() + limit_s
-    while waiting and engine.now_s() < deadline_s:
-        waiting = {host for host in waiting if not _settled(engine.fleet.hosts[host])}
-        if waiting:
-            await asyncio.sleep(LOOK_EVERY_S)
-
-
-def _settled(state: HostState) -> bool:
-    return state.link in _SETTLED
+    while engine.now_s() < deadline_s:
+        state = engine.fleet.hosts[host]
+        if state.link in _USABLE or state.link in _FINAL:
+            return
+        if not for_cards and runs_of(engine).is_up(host):
+            return
+        if _is_asking(engine):
+            deadline_s = engine.now_s() + limit_s
+        await asyncio.sleep(LOOK_EVERY_S)
 
 
 async def runs_listed(
@@ -91,14 +112,20 @@ async def _listed(engine: Engine, host: HostName, limit_s: float) -> CockpitErro
     runs = runs_of(engine).of_host(host)
     while not runs.listed.is_set():
         state = engine.fleet.hosts[host]
-        if state.link in ("unreachable", "auth_failed", "host_key"):
+        if state.link in _FINAL:
             return link_failure(state)
         if runs.failure is not None:
             return runs.failure
+        if _is_asking(engine):
+            deadline_s = engine.now_s() + limit_s
         if engine.now_s() >= deadline_s:
             return HostUnreachable(host=host, why="timeout")
         await asyncio.sleep(LOOK_EVERY_S)
     return None
+
+
+def _is_asking(engine: Engine) -> bool:
+    return engine.person is not None and bool(engine.person.asked)
 
 
 def link_failure(state: HostState) -> CockpitError:

@@ -7,11 +7,14 @@ import asyncio
 import json
 
 from cockpit.domain.runs import RunView
+from cockpit.engine.engine import Engine
 from cockpit.errors import ExitCode
 from cockpit.headless.find_run import found_run
 from cockpit.headless.ps import run_fields
+from cockpit.headless.session import link_failure, runs_of
 
-LOOK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.1
+ASK_EVERY_S = 0.5
 
 
 def main(args: argparse.Namespace) -> int:
@@ -20,11 +23,23 @@ def main(args: argparse.Namespace) -> int:
 
 async def _wait(wanted: str, as_json: bool) -> int:
     async with found_run(wanted) as (engine, view):
-        now: RunView = view
-        while not now.ended:
-            await asyncio.sleep(LOOK_EVERY_S)
-            now = engine.runs.get(view.run) or now
+        ended = await _end_of(engine, view)
     if as_json:
-        print(json.dumps(run_fields(now), ensure_ascii=False))
-    status = now.exit_status
+        print(json.dumps(run_fields(ended), ensure_ascii=False))
+    status = ended.exit_status
     return ExitCode.NOT_NOW if status is None else status
+
+
+async def _end_of(engine: Engine, view: RunView) -> RunView:
+    """Over any number of lost links; only a host that waits for a person ends it. Raises TransportError."""
+    host, asked_s = runs_of(engine).of_host(view.host), engine.now_s()
+    while not view.ended:
+        await asyncio.sleep(LOOK_EVERY_S)
+        state = engine.fleet.hosts[view.host]
+        if state.link in ("auth_failed", "host_key"):
+            raise link_failure(state)
+        if engine.now_s() - asked_s >= ASK_EVERY_S:
+            asked_s = engine.now_s()
+            host.refresh()
+        view = engine.runs.get(view.run) or view
+    return view

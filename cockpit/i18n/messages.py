@@ -19,6 +19,7 @@ from cockpit.i18n.host_entries import HOST_ENTRIES
 from cockpit.i18n.incident_texts import TITLES
 from cockpit.i18n.probe_entries import PROBE_ENTRIES
 from cockpit.i18n.run_entries import RUN_ENTRIES
+from cockpit.i18n.run_talk import RUN_TALK
 from cockpit.i18n.sentences import Entry, Facts, fill_all, first_filled, join
 
 __all__ = [
@@ -30,6 +31,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
     **COMMON_ENTRIES,
     **PROBE_ENTRIES,
     **RUN_ENTRIES,
+    **RUN_TALK,
     **HOST_ENTRIES,
     **CONFIG_ENTRIES,
 }

@@ -29,7 +29,8 @@ def host(name: str, *gpus: GpuSample) -> HostSample:
 
 def chosen(wanted: Wanted, *hosts: HostSample) -> tuple[str | None, list[int]]:
     placement = place(hosts, wanted)
-    return placement.host, [one.index for one in placement.cards]
+    taken = placement.cards[: wanted.number(len(placement.cards))]
+    return placement.host, [one.index for one in taken]
 
 
 def test_the_first_host_with_room_is_taken_and_the_order_given_decides() -> None:
@@ -42,6 +43,22 @@ def test_the_first_host_with_room_is_taken_and_the_order_given_decides() -> None
 def test_the_emptiest_cards_are_taken_and_come_in_the_drivers_order() -> None:
     cards = [card(0, 1000), card(1, 10), card(2, 900), card(3, 20)]
     assert chosen(Wanted(2, share=True), host("a", *cards)) == ("a", [1, 3])
+
+
+def test_cards_that_would_do_as_well_follow_the_chosen_ones() -> None:
+    cards = [card(0, 1000), card(1, 10), card(2, 900), card(3, 20)]
+    placement = place([host("a", *cards)], Wanted(2))
+    assert [one.index for one in placement.cards] == [1, 3, 2, 0]
+
+
+def test_a_card_that_a_run_holds_is_not_free_before_the_run_uses_it() -> None:
+    cards = host("a", card(0), card(1))
+    held = {(HostName("a"), 0): "qwen-1"}
+    placement = place([cards], Wanted(1), held)
+    assert [one.index for one in placement.cards] == [1]
+    assert placement.candidates[0].holder == "qwen-1"
+    assert place([cards], Wanted(2), held).host is None
+    assert place([cards], Wanted(2, share=True), held).host == "a"
 
 
 def test_all_means_every_card_and_one_that_is_held_spoils_it() -> None:

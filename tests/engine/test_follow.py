@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from cockpit.domain.runs import Progress
 from cockpit.engine.agent_frames import Data, End, Hole, TailFrame, Truncated
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.mirror import Mirror, mirror_path
-from cockpit.errors import LinkLost
+from cockpit.errors import CockpitError, LinkLost
 from tests.builders.clock import FakeClock
 
 RUN = RunId("qwen-1")
@@ -55,6 +55,8 @@ class Listener:
         self.lines: list[Line] = []
         self.findings: list[Finding] = []
         self.gaps = False
+        self.gap_list: list[tuple[int, int]] = []
+        self.restarts = 0
 
     def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
         assert self.gaps or offset == len(self.data), "pieces come in order, without gaps"
@@ -66,12 +68,24 @@ class Listener:
     def finding(self, finding: Finding) -> None:
         self.findings.append(finding)
 
+    def log_gap(self, start: int, end: int, why: str) -> None:
+        self.gap_list.append((start, end))
+
+    def log_restarts(self) -> None:
+        self.restarts += 1
+
     def progress(self, progress: Progress) -> None: ...
+
+    def failed(self, error: CockpitError) -> None: ...
 
 
 def follower(home: Path, masker: Masker | None = None) -> tuple[RunFollower, Listener]:
     mirror = Mirror(mirror_path(Home(home), HostName("a"), RUN))
-    made = RunFollower(RUN, mirror, FakeClock(lambda: 1.0), masker or Masker())
+
+    async def find_masker() -> Masker:
+        return masker or Masker()
+
+    made = RunFollower(RUN, mirror, FakeClock(lambda: 1.0), find_masker)
     listener = Listener()
     made.listen(listener)
     return made, listener
@@ -79,7 +93,7 @@ def follower(home: Path, masker: Masker | None = None) -> tuple[RunFollower, Lis
 
 def noisy_log(seed: int, size: int = 400_000) -> bytes:
     source = random.Random(seed)
-    pieces = [
+    pieces: list[Callable[[], bytes]] = [
         lambda: b"step %d loss 1.0\n" % source.randint(0, 9999),
         lambda: b"\r 41%|####      | 812/2000",
         lambda: b"\x1b[31mred\x1b[0m \xe6\x98\xbe\xe5\xad\x98\n",
@@ -111,7 +125,7 @@ async def test_a_new_client_goes_on_where_the_mirror_ends(tmp_path: Path) -> Non
     first, _ = follower(tmp_path)
     with pytest.raises(LinkLost):
         await first.follow(FakeAgent(log, lost_after=9000))
-    first.close()
+    await first.close()
     second, listener = follower(tmp_path)
     await second.follow(FakeAgent(log))
     assert second.mirror.path.read_bytes() == log
@@ -150,6 +164,12 @@ async def test_dropped_bytes_leave_a_hole_and_offsets_stay_true(tmp_path: Path) 
     rows = [followed.window.line(index) for index in range(len(followed.window))]
     assert [(row.offset, row.text) for row in (rows[0], rows[2])] == [(0, "one"), (1000, "two")]
     assert "996 bytes" in rows[1].text
+    assert listener.gap_list == [(4, 1000)]
+    await followed.close()
+    again, replayed = follower(tmp_path)
+    replayed.gaps = True
+    await again.prepare()
+    assert replayed.data == b"one\ntwo\n" and replayed.gap_list == [(4, 1000)]
 
 
 async def test_a_log_that_its_job_truncated_starts_over_and_keeps_the_old_copy(
@@ -167,6 +187,7 @@ async def test_a_log_that_its_job_truncated_starts_over_and_keeps_the_old_copy(
     await followed.follow(Truncating())
     assert followed.mirror.path.read_bytes() == b"new\n"
     assert followed.mirror.path.with_name("log.1").read_bytes() == b"old old old\n"
+    assert listener.restarts == 1
 
 
 async def test_an_oom_in_the_log_is_found_and_its_line_marked(tmp_path: Path) -> None:

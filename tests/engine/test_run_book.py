@@ -24,7 +24,7 @@ def changes() -> list[tuple[str, str | None]]:
 
 @pytest.fixture
 def book(changes: list[tuple[str, str | None]]) -> RunBook:
-    return RunBook(lambda now, before: changes.append((now.state, before and before.state)))
+    return RunBook(lambda now, before: changes.append((now.state, before.state if before else None)))
 
 
 def test_only_changes_of_state_are_told(
@@ -62,8 +62,7 @@ def test_a_lost_link_makes_live_runs_unreachable_and_leaves_ended_ones_alone(boo
 
 def test_a_run_whose_folder_is_gone_is_lost_and_says_so(book: RunBook) -> None:
     book.record(view("q-1"))
-    book.host_lost(HOST)
-    book.forget_missing(HOST, [])
+    book.lost(RunId("q-1"), "run_dir_gone")
     gone = book.get(RunId("q-1"))
     assert gone is not None
     assert (gone.state, gone.reason) == ("lost", "run_dir_gone")
@@ -76,6 +75,18 @@ def test_a_run_is_found_by_id_by_unique_prefix_and_by_its_profiles_name(book: Ru
     assert book.find("qwen-aaa").run == "qwen-aaa"
     assert book.find("llama-c").run == "llama-ccc"
     assert book.find("qwen").run == "qwen-abb"
+
+
+def test_an_answer_that_was_under_way_does_not_bring_an_ended_run_back(book: RunBook) -> None:
+    book.record(view("q-1", "exited", code=3))
+    book.record(view("q-1", "running"))
+    assert book.get(RunId("q-1")).state == "exited"  # type: ignore[union-attr]
+
+
+def test_a_run_that_waits_is_as_new_as_its_claim(book: RunBook) -> None:
+    book.record(view("q-1", claimed_s=1.0, started_s=50.0))
+    book.record(view("q-2", "queued", claimed_s=9.0))
+    assert [one.run for one in book.all()] == ["q-2", "q-1"]
 
 
 @pytest.mark.parametrize(

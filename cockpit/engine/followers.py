@@ -1,0 +1,144 @@
+"""The followers of one host's runs: one for each live run and each that is looked at.
+
+They outlive agents and links; each new agent resumes them where their mirrors end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from cockpit.config.paths import Home
+from cockpit.domain.masking import Masker
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.run_record import RunRecord
+from cockpit.engine.bounds import end
+from cockpit.engine.clock import Clock
+from cockpit.engine.follow import FollowListener, RunFollower, Tailing
+from cockpit.engine.mirror import Mirror, mirror_path
+from cockpit.errors import CockpitError, LinkLost, ProtocolError
+
+log = logging.getLogger(__name__)
+
+CLOSE_LIMIT_S = 5.0
+UNASKED_AT_MOST = 32
+"""Live runs of a host that are followed without being asked for: an agent carries 64 tails."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowParts:
+    """What the followers of every host share."""
+
+    home: Home
+    clock: Clock
+    listener: Callable[[HostName, RunFollower], FollowListener]
+    """Who turns a follower's findings and progress into incidents and states."""
+    find_masker: Callable[[HostName, RunId], Awaitable[Masker]]
+    on_end: Callable[[HostName, RunRecord], None]
+    """A log is here to its end."""
+
+
+class Followers:
+    def __init__(self, host: HostName, parts: FollowParts) -> None:
+        self._host = host
+        self._parts = parts
+        self._agent: Tailing | None = None
+        self._followers: dict[RunId, RunFollower] = {}
+        self._tasks: dict[RunId, asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    def get(self, run: RunId) -> RunFollower:
+        """The run's follower; made, and put to work as soon as there is an agent, when there is none.
+
+        Raises StorageError.
+        """
+        follower = self._followers.get(run)
+        if follower is None:
+            mirror = Mirror(mirror_path(self._parts.home, self._host, run))
+            find_masker = self._parts.find_masker
+            follower = RunFollower(
+                run, mirror, self._parts.clock, lambda: find_masker(self._host, run)
+            )
+            follower.listen(self._parts.listener(self._host, follower))
+            self._followers[run] = follower
+        self.resume()
+        return follower
+
+    def follow_unasked(self, run: RunId) -> None:
+        """A run lives: its log is watched even when nobody looks at it."""
+        if run not in self._followers and len(self._followers) < UNASKED_AT_MOST:
+            try:
+                self.get(run)
+            except CockpitError as error:
+                log.warning("log of %s on %s: %s", run, self._host, error)
+
+    def watch(self, run: RunId) -> RunFollower:
+        """As `get`, and kept until `unwatch`. Raises StorageError."""
+        follower = self.get(run)
+        follower.watchers += 1
+        return follower
+
+    def unwatch(self, follower: RunFollower) -> None:
+        follower.watchers = max(0, follower.watchers - 1)
+        self._drop_if_done(follower)
+
+    def ended_without_a_log(self, record: RunRecord) -> None:
+        """The host has nothing of this run any more: what is here is all that there will be."""
+        follower = self._followers.get(record.run)
+        if follower is not None and not follower.ended.is_set():
+            task = self._tasks.pop(record.run, None)
+            if task is not None:
+                task.cancel()
+            self._take_end(follower.end(record))
+
+    def use(self, agent: Tailing | None) -> None:
+        """The agent that tails from here on; None while there is none."""
+        self._agent = agent
+        self.resume()
+
+    def resume(self) -> None:
+        """Put every follower that has no tail, and needs one, on the present agent."""
+        if self._agent is None:
+            return
+        for run, follower in self._followers.items():
+            task = self._tasks.get(run)
+            if not follower.ended.is_set() and (task is None or task.done()):
+                self._tasks[run] = asyncio.ensure_future(self._follow(self._agent, follower))
+
+    async def close(self) -> None:
+        await end(*self._tasks.values(), *self._closing, limit_s=CLOSE_LIMIT_S)
+        await asyncio.gather(*(follower.close() for follower in self._followers.values()))
+
+    async def _follow(self, agent: Tailing, follower: RunFollower) -> None:
+        try:
+            record = await follower.follow(agent)
+        except (LinkLost, ProtocolError):
+            return  # the next agent resumes it
+        except CockpitError as error:
+            log.warning("log of %s on %s: %s", follower.run, self._host, error)
+            follower.fail(error)
+        except Exception as error:  # a run's edge: its log is tried again, the others go on
+            log.exception("log of %s on %s", follower.run, self._host)
+            follower.fail(CockpitError(why=type(error).__name__))
+        else:
+            self._take_end(record)
+
+    def _take_end(self, record: RunRecord) -> None:
+        self._parts.on_end(self._host, record)
+        self._drop_if_done(self._followers[record.run])
+
+    def _drop_if_done(self, follower: RunFollower) -> None:
+        """An ended run that nobody looks at costs nothing from here on."""
+        if not follower.ended.is_set() or follower.watchers:
+            return
+        if self._followers.get(follower.run) is follower:
+            del self._followers[follower.run]
+            self._tasks.pop(follower.run, None)
+            task = asyncio.ensure_future(follower.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)

@@ -1,0 +1,53 @@
+"""What was looked at before a launch, and what a person should know of it."""
+
+from __future__ import annotations
+
+from cockpit.config.profile import Profile
+from cockpit.domain.placement import Placement
+from cockpit.engine.api import Check
+from cockpit.engine.fleet import HostState
+from cockpit.errors import Fact
+from cockpit.launchers.base import Launch
+
+
+def launch_checks(
+    state: HostState, profile: Profile, launch: Launch, placement: Placement, *, is_up: bool
+) -> tuple[Check, ...]:
+    """`is_up`: there is a connection, whatever its samples say."""
+    checks = [_connected(state, bool(placement.cards), is_up)]
+    if state.facts is not None and not state.facts.python:
+        checks.append(Check("no_python", "blocked", {"host": state.host}))
+    if placement.queued:
+        checks.append(Check("cards_queued", "warning"))
+    elif placement.cards:
+        checks.append(Check("cards_free", "ok", {"count": len(placement.cards)}))
+    checks += [Check(notice, "warning") for notice in launch.notices]
+    checks += [Check("table_later", "warning", {"table": name}) for name in _later(profile)]
+    return tuple(checks)
+
+
+def _connected(state: HostState, for_cards: bool, is_up: bool) -> Check:
+    """A run without cards asks nothing of the driver."""
+    if state.link == "live" or (is_up and not for_cards):
+        return Check("host_connected", "ok", {"host": state.host})
+    if state.link == "degraded" and state.code is not None:
+        facts = {key: value for key, value in state.why.items() if _is_plain(value)}
+        return Check(state.code, "warning", {"host": state.host, **facts})  # type: ignore[dict-item]
+    return Check("host_not_fresh", "warning", {"host": state.host})
+
+
+def _is_plain(value: Fact) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _later(profile: Profile) -> list[str]:
+    """Tables of the profile that this version reads and does not act upon."""
+    present = {
+        "code": profile.code is not None,
+        "restart": profile.restart.on != "never",
+        "budget": profile.budget is not None,
+        "fetch": profile.fetch is not None,
+        "hooks": any(vars(profile.hooks).values()),
+        "notify": bool(profile.notify.urls),
+    }
+    return [name for name, is_there in present.items() if is_there]

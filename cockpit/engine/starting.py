@@ -1,0 +1,61 @@
+"""Starting a run on its host, so that a lost reply starts nothing twice and leaves nothing in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cockpit.config.paths import ensure_private_dir
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.run_record import RunRecord
+from cockpit.domain.run_spec import RunSpec
+from cockpit.engine.api import LaunchPlan
+from cockpit.engine.host_runs import HostRuns
+from cockpit.engine.launching import env_file_of
+from cockpit.engine.masks import remember
+from cockpit.engine.mirror import mirror_path
+from cockpit.engine.wiring import EngineParts
+from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost
+
+TRIES = 3
+RECONNECT_LIMIT_S = 60.0
+
+OnStep = Callable[[RunId, HostName, str], None]
+
+
+class Starter:
+    def __init__(
+        self, parts: EngineParts, of_host: Callable[[HostName], HostRuns], on_step: OnStep
+    ) -> None:
+        self._parts = parts
+        self._of_host = of_host
+        self._on_step = on_step
+
+    async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunRecord:
+        """The run's record, once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
+        runs = self._of_host(plan.host)
+        await runs.agent()
+        self._remember(plan, spec)
+        self._on_step(spec.run, plan.host, "launch_sending")
+        record = await self._send(runs, spec)
+        self._on_step(spec.run, plan.host, "launch_on_disk")
+        return record
+
+    async def _send(self, runs: HostRuns, spec: RunSpec) -> RunRecord:
+        """A host that has the run answers so and starts nothing: a request may be sent again."""
+        for _try in range(TRIES):
+            try:
+                agent = await runs.agent(RECONNECT_LIMIT_S)
+                return (await agent.start(spec)).record
+            except LinkLost:
+                continue
+            except HostUnreachable:
+                break
+        raise LaunchFailed(why="reply_lost", host=runs.host, run=spec.run)
+
+    def _remember(self, plan: LaunchPlan, spec: RunSpec) -> None:
+        if not spec.secrets:
+            return
+        folder = mirror_path(self._parts.home, plan.host, spec.run).parent
+        for each in (folder.parent.parent, folder.parent, folder):
+            ensure_private_dir(each)
+        remember(folder, plan.env_secret_names, env_file_of(plan.profile))
