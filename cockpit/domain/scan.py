@@ -29,7 +29,7 @@ from cockpit.domain.episode import (
     Sighting,
 )
 from cockpit.domain.incidents import Finding
-from cockpit.domain.prefilter import has_literal, hit_lines
+from cockpit.domain.prefilter import Prefilter, has_literal
 from cockpit.domain.remedies import make_all
 from cockpit.domain.signatures.match import Hit, match_line
 from cockpit.domain.signatures.model import Signature
@@ -63,6 +63,7 @@ class Scanner:
         self._offset = offset
         self._line = line
         self._before = b""
+        self._prefilter = Prefilter()
         self._episode = Episode()
         self._stopped_line: int | None = None
         self._tallies: dict[str, deque[int]] = {}
@@ -143,7 +144,7 @@ class Scanner:
     def _block(self, block: bytes) -> None:
         """Whole lines. `_offset` and `_line` are those of the first."""
         plain = _ESCAPES.sub(b"", block) if b"\x1b" in block else block
-        lines = hit_lines(plain)
+        lines = self._prefilter.hit_lines(plain)
         if lines or self._watching:
             self._walk(block, plain, set(lines))
         self._line += block.count(b"\n")

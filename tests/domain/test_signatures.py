@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cockpit.domain.prefilter import has_literal, hit_lines
+from cockpit.domain.prefilter import KEPT_BYTES, Prefilter, has_literal
 from cockpit.domain.signatures import BY_ID, SIGNATURES
 from cockpit.domain.signatures.match import Hit, match_line
 from cockpit.domain.signatures.model import Signature
@@ -148,14 +148,41 @@ def test_colours_bars_prefixes_and_other_languages_do_not_hide_it(line: str) -> 
 
 
 def test_the_prefilter_finds_the_lines_and_only_them() -> None:
+    prefilter = Prefilter()
     block = b"a\nRuntimeError: CUDA error: out of memory\nb\nc\nOSError: [Errno 12] Cannot allocate memory\n"
-    assert hit_lines(block) == [1, 4]
-    assert hit_lines(b"step 1\nstep 2\n") == []
+    assert prefilter.hit_lines(block) == [1, 4]
+    assert prefilter.hit_lines(b"x\n" + block) == [2, 5]
+    assert prefilter.hit_lines(b"step 1\nstep 2\n") == []
 
 
-def test_the_prefilter_finds_all_of_a_block_full_of_its_words() -> None:
-    lines = [b"an error of no kind"] * 200 + [b"RuntimeError: CUDA error: out of memory"] * 3
-    assert hit_lines(b"\n".join(lines) + b"\n") == [200, 201, 202]
+def test_the_prefilter_finds_every_example_new_or_known_alone_or_among_others() -> None:
+    lines = [example.encode() for row, example in EXAMPLES if row.role != "metric"]
+    ordinary = [b"step %d an error of no kind, 0 errors" % n for n in range(len(lines))]
+    mixed = [line for pair in zip(ordinary, lines, strict=True) for line in pair]
+    prefilter = Prefilter()
+    for _again in range(2):
+        assert prefilter.hit_lines(b"\n".join(mixed) + b"\n") == [*range(1, len(mixed), 2)]
+        assert all(prefilter.hit_lines(line + b"\n") == [0] for line in lines)
+        assert all(Prefilter().hit_lines(line + b"\n") == [0] for line in lines)
+
+
+def test_a_number_decides_where_the_words_alone_do_not() -> None:
+    prefilter = Prefilter()
+    access = b'INFO: 10.0.0.7:51522 - "POST /v1/completions HTTP/1.1" %d x\n'
+    assert prefilter.hit_lines(access % 200 + access % 500 + access % 404) == [1]
+    assert prefilter.hit_lines(access % 503) == [0]
+
+
+def test_what_the_prefilter_remembers_is_bounded() -> None:
+    prefilter = Prefilter()
+    for n in range(200):
+        words = (
+            b"%s %s\n" % (chr(97 + n % 26).encode() * (n + i), b"word" * (i % 90))
+            for i in range(200)
+        )
+        prefilter.hit_lines(b"".join(words))
+    kept = sum(map(len, prefilter._ordinary)) + sum(map(len, prefilter._suspect))
+    assert kept <= KEPT_BYTES
 
 
 def test_patterns_name_only_facts_of_the_design() -> None:
