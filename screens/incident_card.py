@@ -9,7 +9,7 @@ from cockpit.domain.incidents import Evidence, Incident
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, price_text
 from cockpit.i18n import _, ngettext
-from cockpit.i18n.messages import IncidentText, describe_incident
+from cockpit.i18n.messages import IncidentText, describe_incident, reason_text
 from cockpit.screens.incident_proof import proof_paras
 from cockpit.widgets.diff import patch_paras
 from cockpit.widgets.incident_row import state_words
@@ -148,7 +148,7 @@ def _became(engine: EngineApi, incident: Incident) -> list[Para]:
         since += "   " + words.format(n=incident.count, time=clock(incident.last_s))
     rows.append(para(since, "muted", indent=_BODY))
     if state := state_words(incident):
-        why = safe_line(incident.state_why, 200)
+        why = safe_line(reason_text(incident.state_why), 200)
         rows.append(para(f"{state}: {why}" if why else state, indent=_BODY))
     host = None if incident.host is None else engine.fleet.hosts.get(incident.host)
     if host is not None and host.link not in ("live", "degraded"):

@@ -79,6 +79,12 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
         (_("The embedded fleet did not start: {why}."), _("The embedded fleet did not start.")),
         (_("Nothing of it is left behind."),),
     ),
+    # what became of an incident
+    "explained_by": Entry((_("it follows from: {title}"),)),
+    "comes_and_goes": Entry((_("it comes and goes"),)),
+    "levelled_off": Entry(
+        (_("we were wrong: memory levelled off at {level}"), _("we were wrong: it levelled off"))
+    ),
     # empty screens
     "empty_first_start": Entry(
         (_("No hosts yet."),),

@@ -23,7 +23,8 @@ from cockpit.i18n.run_talk import RUN_TALK
 from cockpit.i18n.sentences import Entry, Facts, fill_all, first_filled, join
 
 __all__ = [
-    "IncidentText", "Message", "RemedyText", "codes", "describe_incident", "entry_of", "explain", "knows",
+    "IncidentText", "Message", "RemedyText", "codes", "describe_incident", "entry_of", "explain",
+    "knows", "reason_text",
 ]  # fmt: skip
 
 _ENTRIES: Final[dict[str, Entry]] = {
@@ -77,6 +78,16 @@ def explain(code: str, facts: Facts | None = None) -> Message:
             body = join(fill_all(entry.body, given))
             return Message(headline, body, fill_all(entry.actions, given), code)
     return _plain(code, given)
+
+
+def reason_text(state_why: str) -> str:
+    """Why an incident is in its state: a code of ours in words, or what a person wrote."""
+    code, _colon, key = state_why.partition(":")
+    if code == "explained_by":
+        family = key.rsplit("/", 2)[-2] if key.count("/") >= 2 else ""
+        title = _(TITLES[family]) if family in TITLES else key
+        return explain(code, {"title": title}).headline
+    return explain(code).headline if not key and code in _ENTRIES else state_why
 
 
 def _plain(code: str, facts: Facts) -> Message:

@@ -20,7 +20,14 @@ from cockpit.i18n import english, use_language
 from cockpit.i18n.cause_texts import CAUSES
 from cockpit.i18n.describe import size_text
 from cockpit.i18n.incident_texts import TITLES
-from cockpit.i18n.messages import codes, describe_incident, entry_of, explain, knows
+from cockpit.i18n.messages import (
+    codes,
+    describe_incident,
+    entry_of,
+    explain,
+    knows,
+    reason_text,
+)
 from cockpit.i18n.remedy_texts import REMEDIES
 from cockpit.i18n.xid_texts import XID_NAMES
 
@@ -162,6 +169,19 @@ def test_braces_of_a_host_are_not_read_as_fields() -> None:
 def test_an_unknown_code_becomes_a_generic_sentence_with_its_facts() -> None:
     message = explain("brand_new_thing", {"host": "a", "n": 3, "nothing": None})
     assert (message.headline, message.body) == ("Brand new thing.", "host a, n 3")
+
+
+@pytest.mark.parametrize(
+    ("why", "words"),
+    [
+        ("explained_by:run:r1/gpu_oom/torch-oom-21", "it follows from: Out of GPU memory"),
+        ("comes_and_goes", "it comes and goes"),
+        ("I know: a test", "I know: a test"),
+        ("", ""),
+    ],
+)
+def test_states_say_why(why: str, words: str) -> None:
+    assert reason_text(why) == words
 
 
 def finding(line: str) -> Finding:
