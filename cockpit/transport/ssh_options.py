@@ -1,5 +1,6 @@
 """What ssh_config says about a host: OpenSSH's own answer (`ssh -G`), or asyncssh's parser where there is no ssh.
 
+Where no config file can bear on the host, its answer is what ssh says of any host, asked once.
 Both give the same shape: option name in lower case -> its values. Nothing here runs a word of a pasted line:
 names are checked before (`ssh_config.check_word`), and `Match exec` and ProxyCommand come from the person's files.
 """
@@ -11,6 +12,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import threading
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -20,15 +22,20 @@ from asyncssh.config import ConfigParseError, SSHClientConfig
 
 from cockpit.domain.text import safe_line
 from cockpit.errors import HostUnreachable
+from cockpit.transport.ssh_config_files import says_nothing
 
 Options: TypeAlias = Mapping[str, tuple[str, ...]]
 
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 RESOLVE_TIMEOUT_S = 10.0
 NO_CONFIG = "/dev/null"
+SYSTEM_SSH = ("/usr/bin/ssh", "/bin/ssh")
+"""These read SYSTEM_CONFIG; an ssh of another place may have a file of its own."""
 
 _MANY = frozenset({"identityfile", "certificatefile", "setenv", "sendenv"})
 _LISTS = frozenset({"userknownhostsfile", "globalknownhostsfile"})
+_ASKING = threading.Lock()
+"""Many hosts are resolved at once, each in its thread: one of them asks for the plain options."""
 
 
 def config_file(chosen: Path | None = None) -> Path:
@@ -52,9 +59,32 @@ def read_options(host: str, user: str | None, port: int | None, config: Path | N
     ssh = shutil.which("ssh")
     if ssh is None:
         return _parsed(host, user, port, config)
+    argument = config_argument(config)
+    files = _files(ssh, argument)
+    if files is not None and says_nothing(host, files):
+        return _plain(host, user, port)
     said = ("-l", user) if user else ()
     where = ("-p", str(port)) if port else ()
-    return _asked(ssh, (*config_argument(config), *said, *where), host)
+    return _asked(ssh, (*argument, *said, *where), host)
+
+
+def _files(ssh: str, argument: tuple[str, ...]) -> tuple[Path, ...] | None:
+    """The config files that this ssh reads; None for one whose own folder we do not know."""
+    if argument:
+        return (Path(argument[1]),) if argument[1] != NO_CONFIG else ()
+    return (config_file(), SYSTEM_CONFIG) if ssh in SYSTEM_SSH else None
+
+
+def _plain(host: str, user: str | None, port: int | None) -> Options:
+    with _ASKING:
+        options = dict(plain_options())
+    options["host"] = (host,)
+    options["hostname"] = (host if ":" in host else host.lower(),)
+    if user:
+        options["user"] = (user,)
+    if port:
+        options["port"] = (str(port),)
+    return options
 
 
 @lru_cache(maxsize=1)
