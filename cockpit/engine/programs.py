@@ -34,11 +34,13 @@ class Program:
 
     name: ProgramName
     boot: str
-    """What the host's Python is started with: it finds, checks or asks for the rest."""
+    """What the host's Python is started with: it finds the rest and checks it."""
     sources: tuple[tuple[str, bytes], ...]
     """(module name, source), the main module first."""
     digest: str
     """sha256 over names and sources: the name under which a host keeps it."""
+    fetch: str = ""
+    """What the boot program does when the host has to be sent the rest."""
 
 
 @lru_cache(maxsize=4)
@@ -47,11 +49,18 @@ def load_program(name: ProgramName) -> Program:
     sources = _own_modules(name)
     if any(module == b"pynvml" for _, text in sources for module in _LATE_IMPORTS.findall(text)):
         sources.append(("pynvml", _binding().read_bytes()))
+    sources.append(("boot_run", (REMOTE / "boot_run.py").read_bytes()))
     digest = hashlib.sha256(Path(pruning.__file__).read_bytes())
     for module, text in sources:
         digest.update(f"{module} {len(text)}\n".encode() + text)
-    boot = (REMOTE / "boot.py").read_text(encoding="utf-8")
-    return Program(name, boot, tuple(sources), digest.hexdigest()[:40])
+    boot, fetch = (_code(REMOTE / name) for name in ("boot.py", "boot_fetch.py"))
+    return Program(name, boot, tuple(sources), digest.hexdigest()[:40], fetch)
+
+
+def _code(path: Path) -> str:
+    """A small program without its comments and blank lines: it travels with every start."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if line.strip() and not line.startswith("#"))
 
 
 def _own_modules(name: str) -> list[tuple[str, bytes]]:

@@ -126,7 +126,9 @@ def start_script(
     with 126 or 127; the boot program itself turns these into 70 once it has begun.
     """
     places = [shlex.quote(python)] if python else []
-    words = " ".join(shlex.quote(word) for word in (program.digest, program.name, *argv))
+    words = " ".join(
+        shlex.quote(word) for word in (program.digest, program.name, program.fetch, *argv)
+    )
     return f"""boot={shlex.quote(program.boot)}
 for python in {" ".join((*places, *pythons))}; do
 case $python in */*) [ -x "$python" ] || continue;; esac
