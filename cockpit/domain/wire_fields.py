@@ -213,7 +213,7 @@ FACT_CHECKS: Final = _positions(
         "driver": text_or_none(64),
         "cuda": text_or_none(16),
         "incarnation": text(128),
-        "topology": words(256, 64),
+        "topology": words(128, 64),
         "source": one_of("nvml", "nvidia-smi", "proc"),
     },
 )

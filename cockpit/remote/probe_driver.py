@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from probe_processes import ProcessReader  # type: ignore[import-not-found]
 
 HUNG_S, OPENING_S = 5.0, 10.0
+TOPOLOGY_AT = 5
+"""The reading after which it is asked how the cards are joined, once."""
 RETRY_S = (2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 LIBRARY_PLACES = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
                   "/usr/lib/aarch64-linux-gnu", "/run/opengl-driver/lib")  # fmt: skip
@@ -44,6 +46,7 @@ class Driver:
         self.error = None  # type: tuple[str, str] | None
         self.told_hung = False
         self.opened = False
+        self.readings = 0
         self.xids_due = 0.0
         _thread.start_new_thread(self._run, ())
 
@@ -123,6 +126,7 @@ class Driver:
             if time.monotonic() < self.retry_at:
                 return {}
             return self._open()
+        self.readings += 1
         try:
             gpus = self.reader.read(self.focus)
         except self.reader.nvml.NVMLError as error:
@@ -132,7 +136,16 @@ class Driver:
             return self._failed(code, words)
         if self.reader.all_unknown():
             return dict(self._reopen(), gpus=gpus)
-        return {"gpus": gpus, "gpus_mono": time.monotonic(), "xids": self._xids()}
+        news = {  # type: dict[str, Any]
+            "gpus": gpus,
+            "gpus_mono": time.monotonic(),
+            "xids": self._xids(),
+        }
+        if self.readings == TOPOLOGY_AT:
+            from probe_topology import topology  # type: ignore[import-not-found]
+
+            news["facts"] = {"topology": topology(self.reader.nvml, self.reader.cards)}
+        return news
 
     def _xids(self) -> "list[dict[str, Any]]":
         """New events, every two seconds: asking costs as much as a card."""
@@ -159,7 +172,7 @@ class Driver:
             return dict(self._failed(*problem), facts=_known(reader.facts))
         gpus = reader.read(self.focus)
         self.events = EventSet(reader)
-        self.error, self.opened, self.retries = None, True, 0
+        self.error, self.opened, self.retries, self.readings = None, True, 0, 0
         return {
             "source": "nvml",
             "facts": dict(_known(reader.facts), source="nvml"),

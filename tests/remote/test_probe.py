@@ -361,6 +361,13 @@ def test_an_xid_is_told_once_with_its_card(tmp_path: Path) -> None:
     assert sum(len(sample.xids) for sample in probe.samples) == 1
 
 
+def test_how_the_cards_are_joined(tmp_path: Path) -> None:
+    driver = make_driver(tmp_path, [*healthy(3), "link 0 1 12", "topo 0 2 40", "topo 1 2 50"])
+    with probing(driver) as probe:
+        facts = probe.until(lambda sample: bool(sample.facts.topology)).facts
+    assert facts.topology == ("0-1 nvlink x12", "0-2 node", "1-2 system")
+
+
 def test_sixteen_cards(tmp_path: Path) -> None:
     first = first_of(make_driver(tmp_path, healthy(16)))
     assert [gpu.util_pct for gpu in first.gpus] == [97] * 16
