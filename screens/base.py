@@ -121,6 +121,8 @@ class CockpitScreen(Screen[None]):
 
     def engine_event(self, event: Event) -> None:
         """The app hands every event of the engine to the current screen."""
+        if not self.is_mounted:
+            return  # its widgets are not there yet; it pulls when it is shown
         self._summed_s = None
         self.show_frame()
         if self._paused_s is None:

@@ -21,8 +21,9 @@ from cockpit.screens.base import CockpitScreen
 from cockpit.screens.dialogs import Choice, ChoiceMenu
 from cockpit.screens.incident_card import card_paras, card_text
 from cockpit.screens.navigation import open_host
-from cockpit.screens.run import RunScreen, lines_of
+from cockpit.screens.run import RunScreen
 from cockpit.screens.run_actions import apply_remedy, read_profile
+from cockpit.screens.run_lines import lines_of
 from cockpit.widgets.incident_row import SETTLED, IncidentRow
 from cockpit.widgets.row_list import RowList
 from cockpit.widgets.text_pane import TextPane, para

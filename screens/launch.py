@@ -22,21 +22,13 @@ from cockpit.engine.events import Event, LaunchStep
 from cockpit.errors import CockpitError
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen
-from cockpit.screens.dialogs import ConfirmDialog
 from cockpit.screens.launch_files import copy_profile, edit_file, read_text
+from cockpit.screens.launch_words import Draft, draft_paras, foot_words, go_dialog, go_words
 from cockpit.screens.navigation import open_run
-from cockpit.screens.plan_words import (
-    error_paras,
-    plan_paras,
-    price_words,
-    script_paras,
-    where_text,
-)
 from cockpit.screens.run_actions import show_error
 from cockpit.widgets.launch_rows import CardRow, ProfileRow
 from cockpit.widgets.row_list import RowList
-from cockpit.widgets.text_pane import Para, TextPane, para
-from cockpit.widgets.toml_text import toml_paras
+from cockpit.widgets.text_pane import TextPane
 
 PLAN_AFTER_S = 0.2
 """Rest of the cursor before a profile is planned, so that scrolling through the list asks nothing."""
@@ -170,8 +162,9 @@ class LaunchScreen(CockpitScreen):
     def _show_plan(self) -> None:
         plan, entry = self._plan, self.entry
         pane, cards = self.query_one("#plan", TextPane), self.query_one("#cards", RowList)
-        pane.show(self._paras(entry))
-        pane.name_it("" if entry is None else safe_line(entry.name), self._foot())
+        draft = Draft(entry, self._plan, self._error, self._busy, self._toml, self._show_script)
+        pane.show(draft_paras(draft))
+        pane.name_it("" if entry is None else safe_line(entry.name), foot_words(draft, self._host))
         chosen = set() if plan is None else {(card.host, card.index) for card in plan.cards}
         places = [] if plan is None else [f"{one.host}:{one.index}" for one in plan.candidates]
         cells = min(28, max(map(len, places), default=8))
@@ -183,47 +176,13 @@ class LaunchScreen(CockpitScreen):
         cards.styles.height = max(3, min(len(rows) + 2, max(3, self.size.height // 3)))
         go = self.query_one("#go", Button)
         go.disabled = plan is None or plan.blocked
-        words = self._go_words()
+        words = go_words(plan)
         go.label = Content(words)
         go.styles.width = cell_len(words) + 4
 
     def _price(self, host: HostName) -> tuple[float | None, str | None]:
         spec = self.engine.hosts.get(host)
         return (None, None) if spec is None else (spec.price_per_h, spec.currency)
-
-    def _paras(self, entry: ProfileEntry | None) -> list[Para]:
-        if entry is None:
-            return [
-                para(
-                    _("No profiles. C copies one of the ready ones; a profile is one TOML file."),
-                    "muted",
-                )
-            ]
-        about = [para(safe_line(entry.description), "muted")] if entry.description else []
-        toml = toml_paras(self._toml, numbers=self._error is not None)
-        if self._plan is not None:
-            return (
-                script_paras(self._plan)
-                if self._show_script
-                else [*about, *plan_paras(self._plan, toml)]
-            )
-        if self._error is not None:
-            return [*about, *error_paras(self._error), *toml]
-        return [*about, para(self._busy, "muted"), *toml]
-
-    def _foot(self) -> str:
-        parts = [_("V script")] if self._plan is not None and not self._show_script else []
-        if self._host is not None:
-            parts.append(_("only {host}; esc any host").format(host=self._host))
-        return "   ".join(parts)
-
-    def _go_words(self) -> str:
-        plan = self._plan
-        if plan is None:
-            return _("Go")
-        if plan.blocked:
-            return _("Go: not as it stands")
-        return _("Go: {where}, {price}").format(where=where_text(plan), price=price_words(plan))
 
     def undo_layer(self) -> bool:
         if self._show_script:
@@ -303,7 +262,7 @@ class LaunchScreen(CockpitScreen):
 
     async def _launch(self, plan: LaunchPlan) -> None:
         name = safe_line(plan.profile.name)
-        if not await self.app.push_screen_wait(_go_dialog(plan, name)):
+        if not await self.app.push_screen_wait(go_dialog(plan, name)):
             return
         self._busy = _("starting {name} on {host} ...").format(name=name, host=plan.host)
         self.query_one("#plan", TextPane).name_it(self._busy)
@@ -321,23 +280,3 @@ class LaunchScreen(CockpitScreen):
         if isinstance(event, LaunchStep) and self._busy:
             words = f"{event.host}  {event.code.replace('_', ' ')}  {safe_line(event.text, 80)}"
             self.query_one("#plan", TextPane).name_it(words)
-
-
-def _go_dialog(plan: LaunchPlan, name: str) -> ConfirmDialog:
-    warnings = [check for check in plan.checks if check.verdict == "warning"]
-    from cockpit.screens.plan_words import check_text
-
-    follows = [
-        _("It runs on {where}, on its own: closing cockpit does not end it.").format(
-            where=where_text(plan)
-        ),
-        _("Price: {price}.").format(price=price_words(plan)),
-        *(check_text(check) for check in warnings),
-    ]
-    return ConfirmDialog(
-        _("Start {name}?").format(name=name),
-        safe_line(" ".join(plan.argv), 300),
-        confirm=_("Start it"),
-        cancel=_("Not yet"),
-        follows=follows,
-    )

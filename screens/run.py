@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
-from cockpit.domain.incidents import Incident, Severity
+from cockpit.domain.incidents import Incident
 from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
@@ -23,14 +23,22 @@ from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen
 from cockpit.screens.navigation import open_incident
 from cockpit.screens.run_actions import apply_remedy, read_profile, save_log, show_error, stop_run
-from cockpit.screens.run_facts import empty_words, ending_words, facts_of, link_words, step_paras
+from cockpit.screens.run_explained import explain_run
+from cockpit.screens.run_facts import (
+    empty_words,
+    ending_words,
+    facts_of,
+    link_words,
+    step_paras,
+)
+from cockpit.screens.run_lines import lines_of, trouble_lines
 from cockpit.screens.terminal import lend_terminal
 from cockpit.widgets.log_pane import LogPane
 from cockpit.widgets.log_view import LogView
 from cockpit.widgets.memory_chart import Band, MemoryChart, binned
 from cockpit.widgets.run_header import RunHeader
 from cockpit.widgets.run_incident import RunIncident
-from cockpit.widgets.text_pane import TextPane
+from cockpit.widgets.text_pane import Para, TextPane
 
 LOSSES_KEPT = 64
 SIDE_NEEDS_CELLS = 100
@@ -195,7 +203,14 @@ class RunScreen(CockpitScreen):
         self.set_class(event.size.width < SIDE_NEEDS_CELLS, "-narrow")
         self.call_after_refresh(self.pull)
 
+    def explain(self) -> list[Para]:
+        return [] if self.view is None else explain_run(self.engine, self.view)
+
     # Keys.
+
+    def action_pause(self) -> None:
+        super().action_pause()
+        self.query_one(LogView).held = self._paused_s is not None
 
     def action_apply(self) -> None:
         if (incident := self.incident) is not None:
@@ -269,20 +284,3 @@ class RunScreen(CockpitScreen):
     def show_line(self, number: int) -> None:
         """Put this line of the log in view."""
         self.query_one(LogView).go_to_line(number)
-
-
-def lines_of(incident: Incident) -> set[int]:
-    """Lines of the run's log that speak of the incident."""
-    lines = {one.line for one in incident.evidence if one.line is not None and one.source == "log"}
-    return lines if incident.finding.line is None else lines | {incident.finding.line}
-
-
-def trouble_lines(incidents: Sequence[Incident]) -> dict[int, Severity]:
-    """Line numbers with the worst that they opened."""
-    rank = {"fatal": 0, "warning": 1, "notice": 2}
-    found: dict[int, Severity] = {}
-    for incident in incidents:
-        line = incident.finding.line
-        if line is not None and rank[incident.severity] < rank.get(found.get(line, ""), 3):
-            found[line] = incident.severity
-    return found

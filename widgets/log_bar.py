@@ -44,7 +44,7 @@ def tick_rows(
     """Rows at which something is, the worst of each row; it looks at rows, not at every number."""
     count = len(lines)
     rows: dict[int, Tick] = {}
-    if not count:
+    if not count or not found:
         return ()
     bounds = [lines.at(min(count - 1, row * count // height)) for row in range(height)]
     bounds.append(lines.at(count - 1) + 1)

@@ -9,12 +9,12 @@ from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.message import Message
 from textual.selection import Selection
-from textual.widget import Widget
 
 from cockpit.domain.text import cut_end
 from cockpit.i18n import _, ngettext
 from cockpit.widgets.log_bindings import LOG_BINDINGS
 from cockpit.widgets.log_state import COLUMN_STEP, LogState
+from cockpit.widgets.type_ahead import TypeAhead
 
 WHEEL_ROWS = 3
 CLIPBOARD_BYTES = 100_000
@@ -23,7 +23,7 @@ CLIPBOARD_BYTES = 100_000
 Asking = Literal["search", "filter", "time"]
 
 
-class LogKeys(Widget):
+class LogKeys(TypeAhead):
     """A widget over a LogState; the subclass draws it."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(LOG_BINDINGS)
@@ -34,6 +34,13 @@ class LogKeys(Widget):
         def __init__(self, what: Asking) -> None:
             super().__init__()
             self.what = what
+
+    class TypedAhead(Message):
+        """Belongs into the prompt that was asked for."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class SaveAsked(Message):
         """The whole log shall be written to a file."""
@@ -103,6 +110,9 @@ class LogKeys(Widget):
     def action_ask(self, what: Asking) -> None:
         self._live()
         self.post_message(self.Asked(what))
+
+    def typed_ahead(self, text: str) -> None:
+        self.post_message(self.TypedAhead(text))
 
     def action_next(self, step: int) -> None:
         self._live().next_hit(step)

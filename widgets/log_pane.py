@@ -54,7 +54,7 @@ class LogPrompt(Horizontal):
         self.add_class("-asking")
         field = self.query_one(Input)
         field.value = ""
-        field.focus()
+        self.screen.set_focus(field)
 
     def close(self) -> None:
         self.remove_class("-asking")
@@ -105,6 +105,17 @@ class LogPane(Vertical):
         self._asking = event.what
         self._was_only = None if self.view.state is None else self.view.state.only
         self._prompt.ask(event.what)
+
+    @on(LogView.TypedAhead)
+    def _typed_ahead(self, event: LogView.TypedAhead) -> None:
+        """It came before all that the prompt has got by now."""
+        event.stop()
+        field = self._prompt.query_one(Input)
+        text, enter, _rest = event.text.partition("\n")
+        field.value = text + field.value
+        field.cursor_position = len(field.value)
+        if enter:
+            field.post_message(Input.Submitted(field, field.value))
 
     @on(Input.Changed, "#log-prompt-input")
     def _typed(self, event: Input.Changed) -> None:

@@ -9,6 +9,7 @@ from cockpit.domain.incidents import Severity
 from cockpit.domain.text import ansi_spans
 from cockpit.engine.api import LogLine, RunLog
 from cockpit.i18n import _, ngettext
+from cockpit.widgets.log_bar import Tick
 from cockpit.widgets.log_index import AllLines, FilteredLines, Hits
 from cockpit.widgets.log_lines import drawn_text, wrap_places
 from cockpit.widgets.log_search import Level, Pattern
@@ -106,6 +107,17 @@ class LogState:
 
     def trouble_of(self, severity: Severity) -> list[int]:
         return [number for number in self._trouble if self._severities[number] == severity]
+
+    def found(self) -> list[tuple[Tick, Sequence[int]]]:
+        """What the scrollbar shows: incidents, marks and hits, as far as there are any."""
+        kinds: list[tuple[Tick, Sequence[int]]] = [
+            ("fatal", self.trouble_of("fatal")),
+            ("warning", self.trouble_of("warning")),
+            ("notice", self.trouble_of("notice")),
+            ("mark", sorted(self.marks)),
+            ("hit", [] if self.hits is None else self.hits.numbers),
+        ]
+        return [(kind, numbers) for kind, numbers in kinds if numbers]
 
     # Moving.
 

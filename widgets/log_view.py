@@ -14,7 +14,7 @@ from cockpit.domain.incidents import Severity
 from cockpit.engine.api import LogLine, RunLog
 from cockpit.i18n import _
 from cockpit.widgets.drawing import Line as Pen
-from cockpit.widgets.log_bar import BarFacts, Tick, thumb_rows, tick_rows
+from cockpit.widgets.log_bar import BarFacts, thumb_rows, tick_rows
 from cockpit.widgets.log_brush import Brush, bottom_edge, top_edge
 from cockpit.widgets.log_colours import log_look
 from cockpit.widgets.log_keys import LogKeys
@@ -58,6 +58,8 @@ class LogView(LogKeys, can_focus=True):
         self._brush: Brush | None = None
         self._drawn: tuple[int, int, bool] = (-1, -1, False)
         self._skipped = False
+        self.held = False
+        """Painting is paused: keys still move, new lines wait."""
 
     # What the run's screen tells.
 
@@ -74,7 +76,10 @@ class LogView(LogKeys, can_focus=True):
         """How the run ended, what the link does, and what to say while nothing was printed."""
         if (ending, link, empty) != (self._ending, self._link, self._empty):
             self._ending, self._link, self._empty = ending, link, empty
-            self.repaint()
+            if self._rows:
+                self._repaint_edges(last_line=False)
+            else:
+                self.repaint()
 
     def go_to_line(self, number: int) -> None:
         if self._state is not None:
@@ -93,7 +98,7 @@ class LogView(LogKeys, can_focus=True):
     def frame(self) -> None:
         """Repaint what changed since the last frame: often nothing, or one row."""
         state = self._state
-        if state is None or not self.screen.is_current or not self.size.height:
+        if state is None or self.held or not self.screen.is_current or not self.size.height:
             return
         version, total, had_open = self._drawn
         scanned = state.advance()
@@ -104,12 +109,20 @@ class LogView(LogKeys, can_focus=True):
             self._skipped = True
             return
         self._skipped = False
-        same_rows = arrived == 0 and had_open == bool(state.log.open_text)
-        if scanned or (state.window.follow and not (same_rows and not state.wrap)):
+        if self._rows_differ(state, arrived, had_open, total):
             self.repaint()
         else:
+            unfinished = bool(self._rows) and self._rows[-1][0] > state.log.total_lines
             self._remember_drawn()
-            self._repaint_edges(last_line=state.window.follow)
+            self._repaint_edges(last_line=unfinished)
+
+    def _rows_differ(self, state: LogState, arrived: int, had_open: bool, total: int) -> bool:
+        """Whether other lines are in view than were drawn; a progress bar that moves is the same."""
+        if arrived and self._rows and self._rows[-1][0] > total:
+            return True
+        if state.window.follow:
+            return arrived > 0 or had_open != bool(state.log.open_text) or state.wrap
+        return state.window.visible() != self._rows
 
     def _repaint_edges(self, *, last_line: bool) -> None:
         """The status row, and the row of a progress bar."""
@@ -144,14 +157,7 @@ class LogView(LogKeys, can_focus=True):
         if state is None:
             return
         height = self._text_height
-        found: list[tuple[Tick, list[int]]] = [
-            ("fatal", state.trouble_of("fatal")),
-            ("warning", state.trouble_of("warning")),
-            ("notice", state.trouble_of("notice")),
-            ("mark", sorted(state.marks)),
-        ]
-        hits = [] if state.hits is None else state.hits.numbers
-        ticks = tick_rows(state.lines, height, [*found, ("hit", hits)])
+        ticks = tick_rows(state.lines, height, state.found())
         thumb = thumb_rows(state.window.place, height, len(state.lines), height)
         self.post_message(self.BarChanged(BarFacts(thumb, ticks, self.has_focus)))
 

@@ -122,6 +122,8 @@ def busy_engine() -> FakeEngine:
     engine.incidents.put(_oom())
     engine.incidents.put(leak_incident())
     engine.profile_entries = profile_entries()
+    for entry in engine.profile_entries:
+        engine.plans[str(entry.path)] = plan_of(entry)
     engine.overrides["r-7f3a:gpu_oom"] = ('accelerate.args=["--batch", "4"]',)
     return engine
 

@@ -9,7 +9,8 @@ import pytest
 from cockpit.domain.models import HostName, RunId
 from cockpit.screens.host import HostScreen
 from cockpit.screens.incidents import IncidentsScreen
-from cockpit.screens.run import RunScreen, trouble_lines
+from cockpit.screens.run import RunScreen
+from cockpit.screens.run_lines import trouble_lines
 from cockpit.widgets.log_view import LogView
 from tests.screens.fake_engine import FakeEngine, leak_incident, oom_incident
 from tests.screens.run_scenes import busy_engine, cockpit, plan_of

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -351,3 +352,31 @@ async def test_no_key_minds_an_empty_log(key: str) -> None:
         await pilot.press(key, "enter")
         await pilot.pause()
         assert app.is_running
+
+
+async def test_a_burst_of_keys_goes_into_the_prompt_and_nowhere_else() -> None:
+    """As a slow link or a paste sends it: all keys at once, before the prompt has the focus."""
+    async with shown(CountingLog(200)) as (app, pilot):
+        for key in ("slash", *"line", "space", "1", "5", "enter"):
+            character = {"slash": "/", "space": " ", "enter": "\r"}.get(key, key)
+            app.post_message(events.Key(key, character))
+        await pilot.pause()
+        await pilot.pause()
+        assert app.state.hits is not None
+        assert app.state.hits.pattern.typed == "line 15"
+        assert app.view.has_focus
+        assert app.state.marks == set()
+
+
+async def test_a_progress_bar_under_a_reader_becomes_its_line() -> None:
+    log = CountingLog(30)
+    log.open_text = " 10%|#   "
+    async with shown(log) as (app, pilot):
+        await pilot.press("k", "k")
+        log.open_text = ""
+        log.append("done 10%")
+        log.open_text = " 11%|#"
+        log.version += 1
+        await next_frame(app, pilot)
+        assert "  done 10%" in app.rows
+        assert not any("10%|" in row for row in app.rows)

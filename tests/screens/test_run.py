@@ -248,6 +248,26 @@ async def test_relaunch_fills_the_launch_screen_in() -> None:
         assert app.screen.entry == entry
 
 
+async def test_paused_the_log_stands_still_and_goes_on_after_it() -> None:
+    engine = busy_engine()
+    async with cockpit(engine, *TO_TRAINING, "p") as (app, pilot):
+        engine.logs[TRAINING].append("while paused")
+        log_view(app).frame()
+        await pilot.pause()
+        assert "PAUSED" in app.rows[0]
+        assert "while paused" not in app.text
+        await pilot.press("p")
+        log_view(app).frame()
+        await pilot.pause()
+        assert "while paused" in app.text
+
+
+async def test_help_explains_the_numbers_of_the_header() -> None:
+    async with cockpit(busy_engine(), *TO_TRAINING, "question_mark") as (app, _pilot):
+        assert "Run r-20b1 on h100" in app.text
+        assert "the host's price by the run's time" in app.text
+
+
 @pytest.mark.parametrize("bins", [1, 7, 60])
 def test_bins_of_the_chart_stand_still_as_time_goes_on(bins: int) -> None:
     history = GpuHistory()

@@ -14,7 +14,7 @@ from cockpit.screens.runs import matches
 from cockpit.widgets.run_row import Columns, RunRow
 from cockpit.widgets.run_words import cards_text, state_word
 from tests.screens.fake_engine import FakeEngine, run_view
-from tests.screens.run_scenes import OOM, QUEUED, TRAINING, busy_engine, cockpit
+from tests.screens.run_scenes import OOM, QUEUED, TRAINING, busy_engine, cockpit, plan_of
 from tests.screens.run_scenes import WatchedApp as App
 
 
@@ -155,6 +155,24 @@ async def test_a_stop_that_cannot_reach_the_host_says_why() -> None:
         await app.workers.wait_for_complete()
         assert "llama-sft was not stopped" in app.text
         assert "link_lost" in app.text
+
+
+async def test_the_strip_offers_its_remedy_here_too() -> None:
+    engine = busy_engine()
+    engine.plans["qwen-lora"] = plan_of(engine.profile_entries[0])
+    async with cockpit(engine, "2", "a") as (app, pilot):
+        await pilot.pause()
+        assert "Relaunch qwen-lora with this change?" in app.text
+
+
+async def test_an_event_before_the_first_paint_of_a_screen_is_no_trouble() -> None:
+    engine = busy_engine()
+    async with cockpit(engine) as (app, pilot):
+        for mode in ("runs", "incidents", "launch", "desk"):
+            app.switch_mode(mode)
+            engine.put_run(run_view("r-x"))
+            await pilot.pause()
+        assert app.is_running
 
 
 async def test_a_run_that_ended_is_not_stopped_again() -> None:
