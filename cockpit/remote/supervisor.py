@@ -28,7 +28,8 @@ import time
 
 from supervisor_files import MIB, Refused, parse_object, to_path  # type: ignore[import-not-found]
 from supervisor_host import disk_space, incarnation  # type: ignore[import-not-found]
-from supervisor_log import CHUNK_BYTES, Tail  # type: ignore[import-not-found]
+from supervisor_log import Tail  # type: ignore[import-not-found]
+from supervisor_output import Output  # type: ignore[import-not-found]
 from supervisor_processes import send_signal  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 from supervisor_spec import check_spec, is_environment  # type: ignore[import-not-found]
@@ -57,30 +58,8 @@ IDLE_EXIT_S = 300.0
 """An agent that hears nothing for so long is alone: its client pings."""
 
 
-class Output:
-    """Frames on their way to the client, written as fast as it takes them."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._waiting = bytearray()
-        os.set_blocking(fd, False)
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def send(self, kind: bytes, request: int, payload: bytes) -> None:
-        self._waiting += struct.pack(">cII", kind, request, len(payload)) + payload
-
-    def send_object(self, kind: bytes, request: int, value: "Json") -> None:
-        self.send(kind, request, json.dumps(value, separators=(",", ":")).encode())
-
-    def flush(self) -> None:
-        while self._waiting:
-            try:
-                done = os.write(self._fd, memoryview(self._waiting)[: 4 * CHUNK_BYTES])
-            except BlockingIOError:
-                return
-            del self._waiting[:done]
+NONSENSE = (ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
+"""What a request or a spoilt record of a wrong form raises: an answer, and no end of the agent."""
 
 
 class Agent:
@@ -138,7 +117,7 @@ class Agent:
             answer = method(self, number, request)
         except Refused as refusal:
             self._refuse(number, refusal)
-        except (KeyError, TypeError, ValueError) as error:
+        except NONSENSE as error:
             self._refuse(number, Refused("bad_request", why=repr(error)[:200]))
         except OSError as error:
             self._refuse(number, Refused("io", why=str(error)[:300]))
@@ -155,6 +134,8 @@ class Agent:
                 answer = waiting.step(time.monotonic())
             except Refused as refusal:
                 answer = {"error": refusal.code, "facts": refusal.facts}
+            except NONSENSE as error:
+                answer = {"error": "bad_request", "facts": {"why": repr(error)[:200]}}
             except OSError as error:
                 answer = {"error": "io", "facts": {"why": str(error)[:300]}}
             if answer is not None:
@@ -171,7 +152,7 @@ class Agent:
         tail = self._tails[number]
         try:
             frame = tail.step(time.monotonic())
-        except OSError as error:
+        except (OSError,) + NONSENSE as error:
             self._refuse(number, Refused("io", why=str(error)[:300]))
             self._end_tail(number)
             return False
@@ -250,7 +231,7 @@ class Agent:
 
     def _on_tail(self, number: int, request: "Json") -> "Json":
         for key in ("offset", "window"):
-            if not isinstance(request[key], int) or request[key] < 0:
+            if not isinstance(request[key], int) or not 0 <= request[key] < 1 << 62:
                 raise Refused("bad_request", key=key)
         if len(self._tails) >= MAX_TAILS or number in self._tails:
             raise Refused("too_many_tails", limit=MAX_TAILS)

@@ -96,8 +96,8 @@ class CardLocks:
     def keep(self, run: str, share: "Any") -> None:
         """Lock again what was deleted under us: some systems clear /dev/shm at a logout."""
         for card, fd in list(self._held.items()):
-            if os.fstat(fd).st_nlink == 0:
-                self._lock(run, card, share)
+            if os.fstat(fd).st_nlink == 0 and self._lock(run, card, share):
+                os.close(fd)
 
     def release(self) -> None:
         """Unlock for every process that has inherited the descriptors."""
@@ -144,9 +144,22 @@ def lock_name(card: str) -> str:
     return "gpu-%s.lock" % card.replace("/", "_")
 
 
-def free_memory() -> "dict[str, int]":
-    """Free MiB by card, by NVML, else nvidia-smi; empty where neither answers in time."""
-    return in_child(free_by_nvml, 10.0) or in_child(free_by_smi, 20.0)
+class FreeMemory:
+    """Free MiB by card, from NVML, else nvidia-smi; empty where it is not asked for or not known."""
+
+    FRESH_S = 5.0
+    """Asking wakes a driver: a queue of runs does so now and then."""
+
+    def __init__(self, needed_mib: "int | None") -> None:
+        self._needed = needed_mib
+        self._known: "dict[str, int]" = {}
+        self._asked_at = -self.FRESH_S
+
+    def by_card(self) -> "dict[str, int]":
+        if self._needed and time.monotonic() - self._asked_at >= self.FRESH_S:
+            self._known = in_child(free_by_nvml, 10.0) or in_child(free_by_smi, 20.0)
+            self._asked_at = time.monotonic()
+        return self._known
 
 
 def free_by_nvml() -> "dict[str, int]":

@@ -126,10 +126,11 @@ class Folder:
         """Give a record its blocks now, while there is room."""
         self._write(name, os.O_CREAT | os.O_EXCL, b" " * (RECORD_BYTES[name] - 1) + b"\n")
 
-    def write_record(self, name: str, value: "Json") -> None:
+    def write_record(self, name: str, value: "Json", durable: bool = True) -> None:
         """Overwrite a record in place: no new block is needed, whatever the disk's state."""
         data = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-        self._write(name, 0, data.ljust(RECORD_BYTES[name] - 1)[: RECORD_BYTES[name] - 1] + b"\n")
+        size = RECORD_BYTES[name] - 1
+        self._write(name, 0, data.ljust(size)[:size] + b"\n", durable)
 
     def create(self, name: str, data: bytes) -> None:
         self._write(name, os.O_CREAT | os.O_EXCL, data)
@@ -140,13 +141,14 @@ class Folder:
         self._write(temporary, os.O_CREAT | os.O_TRUNC, data)
         os.rename(temporary, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
-    def _write(self, name: str, flags: int, data: bytes) -> None:
+    def _write(self, name: str, flags: int, data: bytes, durable: bool = True) -> None:
         fd = self.open(name, os.O_WRONLY | flags)
         try:
             done = 0
             while done < len(data):
                 done += os.pwrite(fd, data[done:], done)
-            os.fsync(fd)
+            if durable:
+                os.fsync(fd)
         finally:
             os.close(fd)
 

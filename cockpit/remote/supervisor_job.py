@@ -4,7 +4,14 @@ import ctypes
 import os
 import signal
 
-from supervisor_files import to_bytes, to_path  # type: ignore[import-not-found]
+from supervisor_files import (  # type: ignore[import-not-found]
+    Refused,
+    lock_within,
+    read_descriptor,
+    to_bytes,
+    to_path,
+)
+from supervisor_processes import Process, read_process  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -13,6 +20,7 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
 SHIM = """\
@@ -43,9 +51,11 @@ def visible_name(card: "Json") -> str:
 
 def set_subreaper() -> None:
     """Orphans of the job come to us, even those that left its session. Without ctypes the session
-    and the mark in the environment must do."""
+    and the mark in the environment must do. `top` shows us by a name of our own."""
     try:
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        control = ctypes.CDLL(None).prctl
+        control(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        control(PR_SET_NAME, b"cockpit-run", 0, 0, 0)
     except (OSError, AttributeError):
         pass
 
@@ -66,6 +76,33 @@ def become_job(log: int, umask: int, cwd: str) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(log, 3)
     os.chdir(cwd)
+
+
+def start_job(
+    run: "Run", spec: "Json", secrets: "dict[str, str]", cards: "list[Json]", log: int, umask: int
+) -> "Process":
+    """Fork the job and return once it is what it will be. Raises Refused when it cannot be."""
+    lock = run.locks.open("job.lock", os.O_RDWR)
+    lock_within(lock, 5.0)
+    os.set_inheritable(lock, True)
+    argv, env = job_command(spec, run), job_environment(spec, secrets, run, cards)
+    end, start = os.pipe()  # closed by the exec
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become_job(log, umask, to_path(spec["cwd"]))
+            os.execve(b"/bin/sh", argv, env)
+        except BaseException as error:  # noqa: BLE001 - its only way out is the pipe
+            os.write(start, to_bytes(str(error)[:300]))
+        os._exit(126)
+    os.close(start)
+    os.close(lock)
+    why = read_descriptor(end, 4096).decode("utf-8", "replace")
+    os.close(end)
+    job = read_process(pid)
+    if why or job is None:
+        raise Refused("not_started", detail=why)
+    return job
 
 
 def job_command(spec: "Json", run: "Run") -> "list[bytes]":

@@ -36,7 +36,7 @@ class Ladder:
     def advance(self, now: float, job_ended: bool) -> None:
         """Do what is due; `done` when nothing is left or nothing helps."""
         due = self._step < 0 or now >= self._until(now, job_ended)
-        self.left = self._members.scan(due) or self._members.scan(True)
+        self.left = self._members.scan(True) if due else self._members.alive()
         if not self.left or (due and self._step == len(self.STEPS) - 1):
             self.done = True
         elif due:

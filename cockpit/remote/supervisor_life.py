@@ -5,24 +5,20 @@ import os
 import signal
 import time
 
-from supervisor_cards import CardLocks, card_folder, free_memory  # type: ignore[import-not-found]
+from supervisor_cards import CardLocks, FreeMemory, card_folder  # type: ignore[import-not-found]
 from supervisor_files import (  # type: ignore[import-not-found]
     Refused,
     lock_within,
-    read_descriptor,
-    to_bytes,
-    to_path,
-    try_lock,
 )
 from supervisor_host import host_id, incarnation, oom_kills, oom_kills_since  # type: ignore[import-not-found]
-from supervisor_job import become_job, job_command, job_environment, set_subreaper  # type: ignore[import-not-found]
+from supervisor_job import set_subreaper, start_job  # type: ignore[import-not-found]
 from supervisor_ladder import STRAGGLER_S, Ladder  # type: ignore[import-not-found]
 from supervisor_log import LogTrimmer  # type: ignore[import-not-found]
 from supervisor_processes import (  # type: ignore[import-not-found]
     Members,
     Process,
+    first_orphan,
     holds_a_card,
-    process_table,
     read_process,
 )
 from supervisor_run import Run, verdict  # type: ignore[import-not-found]
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 HEARTBEAT_S = 2.0
 MAX_LEFT = 12
 """Processes named in an exit record, so that it always fits."""
-
 
 WATCHED = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 """Waited for rather than handled. TERM and INT change nothing: a host that shuts down tells the job
@@ -68,16 +63,15 @@ class Supervisor:
         self.oom = oom_kills()
 
     def live(self) -> None:
-        """The whole life, from the locks to the last process of the run."""
+        """The whole life, from the locks to the last process of the run. Raises Refused."""
         set_subreaper()
         signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
         lock = self.run.locks.open("lock", os.O_RDWR)
         if not lock_within(lock, 5.0):
             raise Refused("locked")
         self.beat(force=True)
-        if not self.reserve():
-            return
         try:
+            self.reserve()
             self.start_job()
         except Refused as refusal:
             self.give_up(refusal.code)
@@ -96,62 +90,37 @@ class Supervisor:
 
     # cards
 
-    def reserve(self) -> bool:
-        """Hold the cards that were asked for, in a queue if that was asked too; False ends the run."""
+    def reserve(self) -> None:
+        """Hold the cards that were asked for, in a queue if that was asked too. Raises Refused."""
         request = self.spec["gpus"]
-        if not request:
-            return True
+        if request is None:
+            return
         self.card_locks = CardLocks(card_folder(self.run))
-        until = time.monotonic() + request["wait_s"]
+        free, until = FreeMemory(request.get("min_free_mib")), time.monotonic() + request["wait_s"]
         while True:
-            free = free_memory() if request.get("min_free_mib") else {}
-            self.cards, in_the_way = self.card_locks.take(self.run.id, request, free)
+            self.cards, in_the_way = self.card_locks.take(self.run.id, request, free.by_card())
             if self.cards:
-                return True
-            if not request["wait_s"]:
+                return
+            if time.monotonic() >= until:
                 raise Refused("no_free_gpu", holders=in_the_way)
             self.life["waiting_for"] = in_the_way
-            self.announce("queued")
-            signal.sigtimedwait(WATCHED, min(1.0, request["wait_s"]))
+            if self.life["phase"] != "queued":
+                self.announce("queued")
+            signal.sigtimedwait(WATCHED, max(0.01, min(1.0, until - time.monotonic())))
             self.beat(force=True)
             if self.run.record("stop.json"):
-                return self.give_up("cancelled")
-            if time.monotonic() > until:
-                return self.give_up("no_free_gpu")
+                raise Refused("cancelled")
 
-    def give_up(self, reason: str) -> bool:
+    def give_up(self, reason: str) -> None:
+        """The end of a run whose job never began."""
         ended: "Json" = {"code": None, "signal": None, "reason": reason, "by": "cockpit"}
-        ended["wall_s"] = time.time()
-        self.run.write_record("exit", ended)
-        return False
+        self.run.write_record("exit", dict(ended, wall_s=time.time()))
 
     # the job
 
     def start_job(self) -> None:
-        job_lock = self.run.locks.open("job.lock", os.O_RDWR)
-        try_lock(job_lock)
-        os.set_inheritable(job_lock, True)
-        argv = job_command(self.spec, self.run)
-        env = job_environment(self.spec, self.secrets, self.run, self.cards)
-        trouble, hint = (
-            os.pipe()
-        )  # closed by the exec, so that we go on when the job is what it will be
-        pid = os.fork()
-        if pid == 0:
-            try:
-                become_job(self.log, self.umask, to_path(self.spec["cwd"]))
-                os.execve(b"/bin/sh", argv, env)
-            except BaseException as error:  # noqa: BLE001 - its only way out is the pipe
-                os.write(hint, to_bytes(str(error)[:300]))
-            os._exit(126)
-        os.close(hint)
-        os.close(job_lock)
-        why = read_descriptor(trouble, 4096).decode("utf-8", "replace")
-        os.close(trouble)
-        if why:
-            raise Refused("not_started", detail=why)
-        self.secrets = {}
-        self.job = read_process(pid)
+        secrets, self.secrets = self.secrets, {}
+        self.job = start_job(self.run, self.spec, secrets, self.cards, self.log, self.umask)
 
     def announce(self, phase: str) -> None:
         """Make durable who we are, and only then tell whoever asked for the run."""
@@ -195,24 +164,13 @@ class Supervisor:
 
     def job_is_gone(self, status: int) -> None:
         """Its status is the job's, unless only the sh was killed: then the job is ours by now."""
-        orphan = None if self.shim_gone or not os.WIFSIGNALED(status) else self.orphaned_job()
+        orphan = None
+        if os.WIFSIGNALED(status) and not self.shim_gone and self.job is not None:
+            orphan = first_orphan(self.job.session, self.job.pid)
         if orphan is not None:
             self.shim_gone, self.job = True, orphan
         else:
             self.status, self.ended_at = status, time.monotonic()
-
-    def orphaned_job(self) -> "Process | None":
-        table = process_table()
-        orphans = [
-            process
-            for process in table.values()
-            if process.parent == os.getpid() and self.job and process.session == self.job.session
-        ]
-        alive = [process for process in orphans if process.alive and process.pid != self.job_pid()]
-        return min(alive, key=lambda process: process.start) if alive else None
-
-    def job_pid(self) -> int:
-        return -1 if self.job is None else self.job.pid
 
     # stopping
 
@@ -221,7 +179,7 @@ class Supervisor:
         asked = self.run.record("stop.json")
         if asked and asked != self.stop:
             self.stop = asked
-            grace_s = float(asked.get("int_s", 15.0)), float(asked.get("term_s", 10.0))
+            grace_s = self.run.grace_s(asked)
             if self.ladder is not None:
                 self.ladder.hurry(grace_s)
             else:
@@ -260,7 +218,7 @@ class Supervisor:
         """Write how the job ended once the rest of the run is gone, or has had its moment."""
         if self.status is None or self.recorded or self.ladder is not None:
             return
-        left = list(self.members().scan(True).values())
+        left = list(self.members().alive().values())
         if not left or time.monotonic() - self.ended_at > STRAGGLER_S:
             self.write_end([], left)
 
@@ -285,7 +243,7 @@ class Supervisor:
         can still be stopped, and keeps its cards while it holds one open."""
         if not self.recorded or self.ladder is not None:
             return False
-        left = self.members().scan(True)
+        left = self.members().alive()
         if self.card_locks is not None and not any(holds_a_card(pid) for pid in left):
             self.card_locks.release()
         return not left
@@ -301,4 +259,4 @@ class Supervisor:
         if self.card_locks is not None:
             self.card_locks.keep(self.run.id, self.spec["gpus"].get("share"))
         self.life.update(wall_s=time.time(), mono_s=now)
-        self.run.locks.write_record("hb", self.life)
+        self.run.locks.write_record("hb", self.life, durable=False)

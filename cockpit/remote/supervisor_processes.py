@@ -42,9 +42,30 @@ def process_table() -> "dict[int, Process]":
     return {process.pid: process for process in found if process is not None}
 
 
+def first_orphan(session: int, gone: int) -> "Process | None":
+    """The oldest live process of a session whose parent we have become."""
+    found = [
+        process
+        for process in process_table().values()
+        if process.parent == os.getpid() and process.session == session
+    ]
+    alive = [process for process in found if process.alive and process.pid != gone]
+    return min(alive, key=lambda process: process.start) if alive else None
+
+
 def is_alive(pid: "Any", start: "Any") -> bool:
     process = read_process(pid) if isinstance(pid, int) and pid > 0 else None
     return process is not None and process.alive and process.start == start
+
+
+def still_alive(noted: "Any") -> "list[dict[str, Any]]":
+    """Those of the noted [pid, start] that live, as a client is told of them."""
+    pairs = [pair for pair in noted if isinstance(pair, list)] if isinstance(noted, list) else []
+    return [
+        {"pid": pair[0], "started_ticks": pair[1], "command": command_of(pair[0])}
+        for pair in pairs
+        if len(pair) == 2 and is_alive(*pair)
+    ]
 
 
 def send_signal(pid: int, start: int, number: int) -> bool:
@@ -101,6 +122,10 @@ class Members:
         self._job = (job_pid, job_start)
         self._supervisor = supervisor
         self._known: "dict[int, int]" = {}
+
+    def alive(self) -> "dict[int, Process]":
+        """The cheap look, and the thorough one when that finds nobody."""
+        return self.scan(False) or self.scan(True)
 
     def scan(self, deep: bool) -> "dict[int, Process]":
         """Those alive, by pid; `deep` reads every environment too."""

@@ -6,7 +6,7 @@ import time
 
 from supervisor_files import MIB, Folder, Refused, parse_object  # type: ignore[import-not-found]
 from supervisor_host import incarnation, oom_kills_since  # type: ignore[import-not-found]
-from supervisor_processes import Members, command_of, is_alive  # type: ignore[import-not-found]
+from supervisor_processes import Members, is_alive, still_alive  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,12 +51,24 @@ class Run(Folder):  # type: ignore[misc]
         supervisor = self.record("sup.json")
         return Members(self.id, supervisor.get("job_pid"), supervisor.get("job_start"))
 
-    def grace_s(self) -> "tuple[float, float]":
-        stop = self.spec.get("stop") or {}
-        return float(stop.get("int_s", 15.0)), float(stop.get("term_s", 10.0))
+    def grace_s(self, asked: "Json") -> "tuple[float, float]":
+        """How long INT and TERM may take: as asked for, else as the spec says."""
+        given = self.spec.get("stop")
+        default = given if isinstance(given, dict) else {}
+        return (
+            number_in(asked, "int_s", number_in(default, "int_s", 15.0)),
+            number_in(asked, "term_s", number_in(default, "term_s", 10.0)),
+        )
 
     def describe(self) -> "Json":
-        """The run's record for the client: what was asked, and the state by the table below."""
+        """The run's record for the client; of files that its job has spoilt, as much as is safe."""
+        try:
+            return self._describe()
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return {"run": self.id, "state": "lost", "reason": "bad_record", "now_s": time.time()}
+
+    def _describe(self) -> "Json":
+        """What was asked, and the state by the table below."""
         supervisor, life = self.record("sup.json"), self.locks.record("hb")
         cards = supervisor.get("cards") or []
         answer: "Json" = {
@@ -113,11 +125,7 @@ class Run(Folder):  # type: ignore[misc]
             "ended_s": ended.get("wall_s"),
             "oom_kills": ended.get("oom_kills"),
             "signals": ended.get("sent"),
-            "leftovers": [
-                {"pid": pid, "started_ticks": start, "command": command_of(pid)}
-                for pid, start in ended.get("left") or []
-                if is_alive(pid, start)
-            ],
+            "leftovers": still_alive(ended.get("left")),
         }
 
     def _living(self, supervisor: "Json", life: "Json") -> "Json":
@@ -169,6 +177,11 @@ class Run(Folder):  # type: ignore[misc]
         if reason == "killed_without_record":
             answer["oom_kills"] = oom_kills_since(supervisor.get("oom"))
         return answer
+
+
+def number_in(record: "Json", key: str, otherwise: float) -> float:
+    value = record.get(key)
+    return float(value) if isinstance(value, (int, float)) else otherwise
 
 
 def verdict(code: "int | None", number: "int | None", kills: "int | None", stopped: bool) -> "Json":

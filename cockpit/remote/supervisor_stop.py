@@ -4,8 +4,8 @@ import signal
 import time
 
 from supervisor_ladder import KILL_S, Ladder  # type: ignore[import-not-found]
-from supervisor_processes import Process, command_of, is_alive, send_signal  # type: ignore[import-not-found]
-from supervisor_run import Run, verdict  # type: ignore[import-not-found]
+from supervisor_processes import Process, is_alive, send_signal, still_alive  # type: ignore[import-not-found]
+from supervisor_run import Run, number_in, verdict  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +21,8 @@ class Stop:
 
     def __init__(self, run: "Run", asked: "Json") -> None:
         self._run = run
-        self._number = int(run.record("stop.json").get("number", 0)) + 1
-        default = run.grace_s()
-        self._grace_s = (
-            float(default[0] if asked.get("int_s") is None else asked["int_s"]),
-            float(default[1] if asked.get("term_s") is None else asked["term_s"]),
-        )
+        self._number = int(number_in(run.record("stop.json"), "number", 0)) + 1
+        self._grace_s = run.grace_s(asked)
         self._patience_until = time.monotonic() + sum(self._grace_s) + KILL_S + self.SLACK_S
         self._ladder: "Ladder | None" = None
         state = run.describe()
@@ -54,7 +50,7 @@ class Stop:
         if self._ladder is not None:
             return self._climb(now)
         life = self._run.locks.record("hb")
-        if life.get("stops", 0) >= self._number:
+        if number_in(life, "stops", 0) >= self._number:
             return self._finish(life.get("sent") or [], {})
         if not self._run.is_supervised() or now > self._patience_until:
             state = self._run.describe()
@@ -80,11 +76,10 @@ class Stop:
 
     def _finish(self, sent: "list[str]", left: "dict[int, Process]") -> "Json":
         record = self._run.describe()
-        leftovers = list(record.get("leftovers") or [])
-        named = {process["pid"] for process in leftovers}
-        life_left = self._run.locks.record("hb").get("left") or []
-        for pid, start in life_left + [[process.pid, process.start] for process in left.values()]:
-            if pid not in named and is_alive(pid, start):
-                leftovers.append({"pid": pid, "started_ticks": start, "command": command_of(pid)})
+        noted = [[process.pid, process.start] for process in left.values()]
+        found = list(record.get("leftovers") or [])
+        for process in still_alive(self._run.locks.record("hb").get("left")) + still_alive(noted):
+            if process not in found:
+                found.append(process)
         self._run.close()
-        return {"record": record, "sent": sent, "left": leftovers}
+        return {"record": record, "sent": sent, "left": found}

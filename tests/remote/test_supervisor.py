@@ -328,12 +328,24 @@ async def test_a_run_of_another_host_in_a_shared_home_is_not_ours(runs: Runs) ->
     assert await runs.agent.list() == []
 
 
-@pytest.mark.parametrize("name", ["exit", "sup.json", "hb", "spec.json", "exit.shim"])
-async def test_a_torn_record_breaks_no_list(runs: Runs, name: str) -> None:
+SPOILT = (
+    b'{"code": [[[',
+    b'{"left": 5, "cards": {"a": 1}, "argv": 7, "code": "x"}',
+    b"[]",
+    b"\xff",
+)
+
+
+@pytest.mark.parametrize("name", ["exit", "sup.json", "hb", "spec.json", "exit.shim", "stop.json"])
+async def test_a_job_that_spoils_its_records_harms_no_list(runs: Runs, name: str) -> None:
+    await runs.agent.start(shell("b-1", "exit 3"))
     await killed(runs, "a-1")
-    (runs.folder("a-1") / name).write_bytes(b'{"code": [[[')
-    records = await runs.agent.list()
-    assert [record.run for record in records] == ["a-1"]
+    for text in SPOILT:
+        (runs.folder("a-1") / name).write_bytes(text)
+        records = await runs.agent.list()
+        assert [record.run for record in records] == ["a-1", "b-1"]
+        assert records[1].code == 3
+        await runs.agent.stop(RunId("a-1"))
 
 
 async def test_a_process_is_signalled_by_pid_and_start(runs: Runs) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import uuid
@@ -13,7 +16,7 @@ import pytest
 
 from cockpit.domain.models import RunId
 from cockpit.errors import LaunchFailed
-from tests.agents import PipeTransport
+from tests.agents import SUPERVISOR, PipeTransport
 from tests.remote.supervised import Runs, assert_nothing_left, shell, spec, until
 
 RUN = RunId("a-1")
@@ -106,6 +109,29 @@ async def test_a_restart_of_the_container_ends_its_runs(tmp_path: Path) -> None:
     assert listed.state == "lost"
     outcome = await runs.agent.stop(RUN)
     assert (outcome.signals, outcome.left) == ((), ())
+    await closed(runs)
+
+
+async def test_locks_of_a_run_on_the_network_are_kept_on_this_kernel(tmp_path: Path) -> None:
+    """Every file system here counts as a network's: flock there would not tell hosts apart."""
+    remote = tmp_path / "remote"
+    shutil.copytree(SUPERVISOR.parent, remote)
+    host = remote / "supervisor_host.py"
+    host.write_text(re.sub(r"NETWORK_FS = \(", 'NETWORK_FS = ("", ', host.read_text()))
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$1" {remote}/supervisor.py "$3"\n')
+    python.chmod(0o700)
+    runs = await opened(tmp_path, str(python))
+    await runs.agent.start(shell(RUN, "echo up; exec sleep 600"))
+    kept = json.loads((runs.folder(RUN) / "spec.json").read_text())["locks"]
+    try:
+        assert kept.startswith(f"/dev/shm/cockpit-{os.geteuid()}/runs/")
+        assert not (runs.folder(RUN) / "lock").exists()
+        assert (await runs.agent.status(RUN)).state == "running"
+        assert (await runs.agent.stop(RUN)).signals == ("INT",)
+    finally:
+        shutil.rmtree(kept)  # as a restart does
+    assert (await runs.agent.status(RUN)).signal == 2
     await closed(runs)
 
 
