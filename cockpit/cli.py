@@ -65,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(args: argparse.Namespace) -> int:
     if args.no_color:
         os.environ["NO_COLOR"] = "1"
+    if not getattr(args, "json", False):  # JSON is English: programs read it
+        _speak()
     if args.command is None:
         from cockpit.config.paths import Home
 
@@ -74,6 +76,19 @@ def _dispatch(args: argparse.Namespace) -> int:
     words = f"{args.command} {getattr(args, 'action', '')}".strip()
     module = HEADLESS_MODULES.get(words, HEADLESS_MODULES[args.command])
     return _call(f"cockpit {words}", f"cockpit.headless.{module}", "main", args)
+
+
+def _speak() -> None:
+    """The language of settings.toml, else the environment's. A broken file is its reader's to report."""
+    from cockpit.config.paths import Home
+    from cockpit.config.settings import load_settings
+    from cockpit.i18n import language_of, use_language
+
+    try:
+        wanted = load_settings(Home.from_environ()).language
+    except CockpitError:
+        wanted = None
+    use_language(wanted or language_of(os.environ))
 
 
 def _demo(count: int | None) -> int:
