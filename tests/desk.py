@@ -65,7 +65,9 @@ class Desk:
 
     def profile(self, name: str, script: str, more: str = "") -> str:
         """A profile of kind command; returns its path. `more` is TOML after its tables."""
-        text = f'name = "{name}"\nkind = "command"\n[command]\nscript = {json.dumps(script)}\n{more}'
+        text = (
+            f'name = "{name}"\nkind = "command"\n[command]\nscript = {json.dumps(script)}\n{more}'
+        )
         return self.file(f"{name}.toml", text)
 
     def file(self, name: str, text: str) -> str:

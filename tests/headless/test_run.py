@@ -55,7 +55,11 @@ def odd_bytes(seed: int) -> bytes:
     """Everything that a log may be made of."""
     source = random.Random(seed)
     parts = [b"\r 41%|####      | 812/2000" * 40, "显存不足，请减小批量\n".encode() * 50]
-    parts += [source.randbytes(200_000), b"x" * 2_000_000 + b"\n", b"\x1b[31mred\x1b[0m\x1b]0;t\x07\n"]
+    parts += [
+        source.randbytes(200_000),
+        b"x" * 2_000_000 + b"\n",
+        b"\x1b[31mred\x1b[0m\x1b]0;t\x07\n",
+    ]
     parts += [b"\0" * 9000, b"\xff\xfe\n", b"\n" * 100, b"the end, without a newline"]
     return b"".join(parts)
 
@@ -112,13 +116,13 @@ async def test_a_dry_run_says_what_would_happen_and_starts_nothing(desk: Desk) -
 
 
 async def test_the_script_of_a_dry_run_does_what_the_run_does(desk: Desk) -> None:
-    more = "[env]\nset = { ODD = \"it's $HOME `x` \\\"q\\\"\" }\n"
+    more = '[env]\nset = { ODD = "it\'s $HOME `x` \\"q\\"" }\n'
     path = desk.profile("same", 'printf "%s|%s|%s" "$ODD" "$PWD" "$COLUMNS"', more)
     (plan,) = (await desk.call("run", path, "--dry-run", "--json")).events
     ran = await desk.call("run", path)
     script = Path(desk.file("script.sh", plan["script"]))
     by_hand = os.popen(f"env -i HOME={desk.user} PATH={os.environ['PATH']} sh {script}").read()
-    assert ran.out.decode() == by_hand == f"it's $HOME `x` \"q\"|{desk.user}|120"
+    assert ran.out.decode() == by_hand == f'it\'s $HOME `x` "q"|{desk.user}|120'
 
 
 async def test_set_changes_the_profile_and_a_mistake_is_78(desk: Desk) -> None:
@@ -133,7 +137,9 @@ async def test_set_changes_the_profile_and_a_mistake_is_78(desk: Desk) -> None:
 async def test_our_own_failures_have_their_own_codes(desk: Desk) -> None:
     path = desk.profile("f", "echo never")
     assert (await desk.call("run", path, "--host", "nope")).code == 64
-    no_cwd = desk.file("cwd.toml", Path(path).read_text().replace("[command]", 'cwd = "/no/dir"\n[command]'))
+    no_cwd = desk.file(
+        "cwd.toml", Path(path).read_text().replace("[command]", 'cwd = "/no/dir"\n[command]')
+    )
     done = await desk.call("run", no_cwd)
     assert done.code == 69 and "/no/dir" in done.err
     several = desk.file("n.toml", 'nodes = 2\nfrom = ["here", "there"]\n' + Path(path).read_text())
