@@ -149,7 +149,10 @@ def read_all(terminal: int) -> bytes:
 
 
 async def test_on_a_terminal_nothing_of_the_job_reaches_the_terminals_parser(desk: Desk) -> None:
-    hostile = r"printf '\033]0;title\007\033[2J\033[31mred\033[0m\302\233\n'; printf '10%%\r20%%\r30%%\n'; printf '\007'"
+    hostile = (
+        r"printf '\033]0;title\007\033[2J\033[31mred\033[0m\302\233\n';"
+        r" printf '10%%\r20%%\r30%%\n'; printf '\007'"
+    )
     controller, terminal = pty.openpty()
     process = await desk.start("run", desk.profile("tty", hostile), stdout=terminal, stderr=PIPE)
     os.close(terminal)

@@ -1,0 +1,103 @@
+"""A run's secrets: on stdin and in the job's environment, and in nothing that we show, store or pass as an argument."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from tests.desk import Desk, until
+
+TOKEN = "hf_TOKENvalue12345"
+DOTENV = "dotenv-VALUE-9876"
+STARS = "*" * len(TOKEN)
+MORE = '[env]\nsecrets = ["HF_TOKEN"]\nfile = ".env"\n'
+
+
+def secretive(desk: Desk, name: str, script: str) -> str:
+    desk.file(".env", f"# ours\nDB_PASSWORD={DOTENV}\n")
+    return desk.profile(name, script, MORE)
+
+
+def command_lines() -> str:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                found.append((folder / "cmdline").read_bytes().decode("utf-8", "replace"))
+    return "\n".join(found)
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    mark, found = text.encode(), []
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            if path.is_file() and mark in path.read_bytes():
+                found.append(str(path.relative_to(folder)))
+    return found
+
+
+async def test_a_secret_reaches_the_job_and_nothing_else(desk: Desk) -> None:
+    script = f"[ \"$HF_TOKEN\" = {TOKEN[:2]}'{TOKEN[2:]}' ] && echo reached; touch seen; while [ ! -e go ]; do sleep 0.05; done"
+    path = secretive(desk, "quiet", script.replace(TOKEN[2:], TOKEN[2:6] + "''" + TOKEN[6:]))
+    process = await desk.start("run", path, "--json", env={"HF_TOKEN": TOKEN})
+    await until(lambda: (desk.user / "seen").exists(), "the job runs")
+    assert TOKEN not in command_lines() and DOTENV not in command_lines()
+    assert files_with(desk.user, TOKEN) == files_with(desk.home, TOKEN) == []
+    assert files_with(desk.user, DOTENV) == files_with(desk.home, DOTENV) == []
+    (desk.user / "go").touch()
+    done = await desk.end_of(process)
+    assert done.code == 0 and [event["text"] for event in done.named("log")] == ["reached"]
+
+
+async def test_a_secret_that_the_job_prints_is_covered_wherever_we_show_it(desk: Desk) -> None:
+    path = secretive(desk, "loud", 'printf "a %s b\\n%s\\n" "$HF_TOKEN" "$DB_PASSWORD"; sleep 0.3')
+    env = {"HF_TOKEN": TOKEN}
+    told, plain = await asyncio.gather(
+        desk.call("run", path, "--json", env=env), desk.call("run", path, env=env)
+    )
+    covered = f"a {STARS} b\n{'*' * len(DOTENV)}\n"
+    assert plain.out.decode() == covered
+    assert [event["text"] for event in told.named("log")] == covered.splitlines()
+    assert [event["offset"] for event in told.named("log")] == [0, len(TOKEN) + 5]
+    run = told.events[0]["run"]
+    raw = (desk.home / "runs" / "here" / run / "log").read_text()
+    assert raw == covered.replace(STARS, TOKEN).replace("*" * len(DOTENV), DOTENV)
+    later = await asyncio.gather(
+        desk.call("attach", run, env=env),
+        desk.call("attach", run, "--json", env=env),
+        desk.call("logs", run, env=env),
+        desk.call("ps", "--json", env=env),
+    )
+    for done in later:
+        assert TOKEN not in done.out.decode() + done.err
+        assert DOTENV not in done.out.decode() + done.err
+    assert later[0].out.decode() == later[2].out.decode() == covered
+
+
+async def test_another_computer_that_knows_the_secret_covers_it_too(
+    desk: Desk, tmp_path: Path
+) -> None:
+    path = secretive(desk, "loud", 'echo "$HF_TOKEN"')
+    run = (await desk.call("run", path, "--json", env={"HF_TOKEN": TOKEN})).events[0]["run"]
+    other = Desk(tmp_path, COCKPIT_HOME=str(tmp_path / "other"))
+    os.makedirs(tmp_path / "other")
+    (tmp_path / "other" / "hosts.toml").write_text((desk.home / "hosts.toml").read_text())
+    done = await other.call("attach", run, env={"HF_TOKEN": TOKEN})
+    assert done.out.decode() == STARS + "\n" and done.code == 0
+
+
+async def test_without_its_secret_nothing_is_started_and_no_keyring_is_waited_for(
+    desk: Desk,
+) -> None:
+    done = await desk.call("run", secretive(desk, "none", "echo never"))
+    assert done.code == 69 and "HF_TOKEN" in done.err and "keyring set cockpit HF_TOKEN" in done.err
+    assert desk.runs("none") == []
+
+
+async def test_a_wrong_env_file_names_its_line_and_not_its_text(desk: Desk) -> None:
+    path = secretive(desk, "bad", "echo never")
+    desk.file(".env", "GOOD=1\nsecret without equals\n")
+    done = await desk.call("run", path, env={"HF_TOKEN": TOKEN})
+    assert done.code == 78 and "line 2" in done.err and "without equals" not in done.err
