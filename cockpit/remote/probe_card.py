@@ -76,17 +76,17 @@ class CardReader:
         self.nvml = nvml
         self.Error = nvml.NVMLError
         self.host_total = host_total_bytes
-        self.rates = reused(nvml, "nvmlDeviceGetUtilizationRates", nvml.c_nvmlUtilization_t)
+        self.rates = reused(nvml, "nvmlDeviceGetUtilizationRates", "c_nvmlUtilization_t")
         self.memory_info = nvml.nvmlDeviceGetMemoryInfo
         self.memory_v2 = reused(
-            nvml, "nvmlDeviceGetMemoryInfo_v2", nvml.c_nvmlMemory_v2_t, nvml.nvmlMemory_v2
+            nvml, "nvmlDeviceGetMemoryInfo_v2", "c_nvmlMemory_v2_t", version=nvml.nvmlMemory_v2
         )
         self.medium = (
-            ("temp_c", nvml.nvmlDeviceGetTemperature, (0,)),
-            ("power_w", nvml.nvmlDeviceGetPowerUsage, ()),
-            ("sm_clock_mhz", nvml.nvmlDeviceGetClockInfo, (SM,)),
-            ("mem_clock_mhz", nvml.nvmlDeviceGetClockInfo, (MEMORY,)),
-            ("throttle", nvml.nvmlDeviceGetCurrentClocksThrottleReasons, ()),
+            ("temp_c", reused(nvml, "nvmlDeviceGetTemperature", "c_uint", 0)),
+            ("power_w", reused(nvml, "nvmlDeviceGetPowerUsage", "c_uint")),
+            ("sm_clock_mhz", reused(nvml, "nvmlDeviceGetClockInfo", "c_uint", SM)),
+            ("mem_clock_mhz", reused(nvml, "nvmlDeviceGetClockInfo", "c_uint", MEMORY)),
+            ("throttle", reused(nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", "c_ulonglong")),
         )
 
     def ask(self, card: Card, name: str, call: "Callable[..., Any]", *args: "Any") -> "Any":
@@ -185,14 +185,17 @@ class CardReader:
     def read_medium(self, card: Card) -> None:
         """Clocks, power, temperature, throttle reasons."""
         now, handle, off = card.now, card.handle, card.off
-        for name, call, args in self.medium:
+        for name, call in self.medium:
             value = None
             if name not in off:
                 try:
-                    value = call(handle, *args)
+                    value = getattr(call(handle), "value", None)
                 except self.Error as error:
                     self.refused(card, name, error)
             now[name] = value if value is not None and 0 <= value < BLANK else None
+        if "temp_c" in off:
+            newer = getattr(self.nvml, "nvmlDeviceGetTemperatureV", None)
+            now["temp_c"] = self.number(card, "temp_v", newer, handle, 0) if newer else None
         if now["power_w"] is not None:
             now["power_w"] = round(now["power_w"] / 1000.0, 1)
         bits = now["throttle"]
@@ -259,27 +262,44 @@ class CardReader:
         card.now["mig_instances"] = found
 
 
-def reused(nvml: "Any", function: str, struct: "Any", version: int = 0) -> "Callable[[Any], Any]":
-    """A function of the binding that is called every tick, on one struct of the binding's own.
+class Plain:
+    """A number in the shape of a ctypes one."""
 
-    Making a struct for each call and looking the function up costs more than the call.
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+def reused(
+    nvml: "Any", function: str, struct: str, *before: int, version: int = 0
+) -> "Callable[[Any], Any]":
+    """A function of the binding that is called often, on one struct of the binding's own.
+
+    Making a struct for each call and looking the function up costs more than the call itself.
     """
     pointer = getattr(nvml, "_nvmlGetFunctionPointer", None)
     if pointer is None:
-        plain = getattr(nvml, function.replace("_v2", ""))
-        return (lambda handle: plain(handle, version)) if version else plain
-    place = struct()
+        return _wrapped(getattr(nvml, function.replace("_v2", "")), struct, before, version)
+    place = getattr(nvml, struct)()
     argument, success = nvml.byref(place), nvml.NVML_SUCCESS
 
     def call(handle: "Any") -> "Any":
         if version:
             place.version = version
-        code = pointer(function)(handle, argument)
+        code = pointer(function)(handle, *before, argument)
         if code != success:
             raise nvml.NVMLError(code)
         return place
 
     return call
+
+
+def _wrapped(
+    plain: "Callable[..., Any]", struct: str, before: "tuple[int, ...]", version: int
+) -> "Callable[[Any], Any]":
+    """The same by the binding's own function, for a binding that has no such inside."""
+    if struct.startswith("c_u"):
+        return lambda handle: Plain(plain(handle, *before))
+    return lambda handle: plain(handle, version) if version else plain(handle)
 
 
 def mib(size: "int | None") -> "int | None":

@@ -30,7 +30,8 @@ CARDS_MAX = 64
 TIERS_S = (2.0, 5.0, 15.0)
 """Clocks and power; processes; ECC, link and the like."""
 FOCUS_TIERS_S = (1.0, 2.0, 10.0)
-PCIE_ROUND_S, FOCUS_PCIE_ROUND_S, RETRY_S = 30.0, 10.0, 5.0
+PCIE_ROUND_S, RETRY_S = 10.0, 5.0
+PCIE_RATES = ("pcie_rx_mib_s", "pcie_tx_mib_s")
 SLACK_S = 0.05
 
 
@@ -149,14 +150,17 @@ class GpuReader:
         return False
 
     def _take_pcie_turn(self, now: float, focus: bool) -> None:
-        """One card at a time, none in the first reading: the count takes 40 ms a card."""
-        if self.pcie_due is None:
-            self.pcie_due = now + 1.0
-        if now < self.pcie_due - SLACK_S or not self.cards:
+        """Traffic on the bus takes 40 ms a card to count: one card at a time, and only on focus."""
+        if not focus:
+            if self.pcie_due is not None:
+                self.pcie_due = None
+                for card in self.cards:
+                    card.now.update(dict.fromkeys(PCIE_RATES))
             return
-        round_s = FOCUS_PCIE_ROUND_S if focus else PCIE_ROUND_S
-        self.pcie_due = now + round_s / len(self.cards)
-        self.pcie_next = (self.pcie_next + 1) % len(self.cards)
+        if self.pcie_due is not None and now < self.pcie_due - SLACK_S:
+            return
+        self.pcie_due = now + PCIE_ROUND_S / max(1, len(self.cards))
+        self.pcie_next = (self.pcie_next + 1) % max(1, len(self.cards))
         card = self.cards[self.pcie_next]
         if not card.failed:
             self._guarded(card, now, self.values.read_pcie)

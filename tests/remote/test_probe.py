@@ -373,6 +373,16 @@ def test_sixteen_cards(tmp_path: Path) -> None:
     assert [gpu.util_pct for gpu in first.gpus] == [97] * 16
 
 
+def test_traffic_on_the_bus_is_counted_on_focus_alone(tmp_path: Path) -> None:
+    with probing(one(tmp_path, "gpu 0 pcie_rx 2048", "gpu 0 pcie_tx 512")) as probe:
+        assert card(probe.next(3)).pcie_rx_mib_s is None
+        probe.tell("focus 1")
+        gpu = card(probe.until(lambda sample: card(sample).pcie_rx_mib_s is not None))
+        assert (gpu.pcie_rx_mib_s, gpu.pcie_tx_mib_s) == (2.0, 0.5)
+        probe.tell("focus 0")
+        assert probe.until(lambda sample: card(sample).pcie_rx_mib_s is None)
+
+
 def test_persistence_off_is_told(tmp_path: Path) -> None:
     assert card(first_of(one(tmp_path, "gpu 0 persistence 0"))).persistence is False
 
