@@ -40,7 +40,7 @@ class Program:
     digest: str
     """sha256 over names and sources: the name under which a host keeps it."""
     fetch: str = ""
-    """What the boot program does when the host has to be sent the rest."""
+    """What the boot program reads first, and runs, when the host has to be sent the rest."""
 
 
 @lru_cache(maxsize=4)
@@ -94,7 +94,7 @@ def _binding() -> Path:
 
 @lru_cache(maxsize=4)
 def packed(program: Program, *, plain: bool = False) -> bytes:
-    """What a host without the program is sent: checksum and size, then the modules."""
+    """What a host without the program is sent: what takes it, checksum and size, then the modules."""
     own = b"".join(text for module, text in program.sources if module != "pynvml")
     frames = []
     for module, text in program.sources:
@@ -104,7 +104,7 @@ def packed(program: Program, *, plain: bool = False) -> bytes:
     data = b"".join(frames)
     data = data if plain else zlib.compress(data, 6)
     head = f"{hashlib.sha256(data).hexdigest()} {len(data)} {'p' if plain else 'z'}\n"
-    return head.encode() + data
+    return program.fetch.encode() + head.encode() + data
 
 
 def fallback_script(interval_s: float) -> str:

@@ -17,6 +17,7 @@ from cockpit.engine.bounds import within
 from cockpit.engine.programs import Program, fallback_script, load_program, packed
 from cockpit.errors import NoPython, ProbeError
 from cockpit.transport.base import ByteChannel, HostTransport
+from cockpit.transport.session import READ_SCRIPT, escaped_line
 
 __all__ = ["Program", "RemoteProgram", "load_program", "start_probe", "start_program"]
 
@@ -109,8 +110,11 @@ async def start_probe(
     """Run the probe, or without Python the shell's `nvidia-smi` or `/proc` stream in its place."""
     program = load_program("probe")
     argv = ("--interval", f"{interval_s:g}")
-    script = start_script(program, argv, python, fallback_script(interval_s), pythons)
-    return await _start(transport, program, script, timeout_s)
+    script = start_script(program, argv, python, READ_SCRIPT, pythons)
+    started = await _start(transport, program, script, timeout_s)
+    if not started.python:
+        await started.channel.write(escaped_line(fallback_script(interval_s).encode()))
+    return started
 
 
 def start_script(
@@ -126,8 +130,9 @@ def start_script(
     with 126 or 127; the boot program itself turns these into 70 once it has begun.
     """
     places = [shlex.quote(python)] if python else []
+    fetch_bytes = str(len(program.fetch.encode()))
     words = " ".join(
-        shlex.quote(word) for word in (program.digest, program.name, program.fetch, *argv)
+        shlex.quote(word) for word in (program.digest, program.name, fetch_bytes, *argv)
     )
     return f"""boot={shlex.quote(program.boot)}
 for python in {" ".join((*places, *pythons))}; do

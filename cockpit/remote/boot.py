@@ -1,6 +1,8 @@
 # mypy: ignore-errors
-# What a host's Python is started with: find the kept program, check it, run it. It is compiled at every start, so
-# the rest is in boot_run.py, which is kept with the program. Python 2 must be able to read it.
+# ruff: noqa: F401, F821 - boot_fetch.py runs in these globals: it uses zlib and defines `fetched`.
+# What a host's Python is started with: find the kept program, check it, run it. It travels and is compiled at every
+# start, so the rest is in boot_run.py, which is kept with the program, and in boot_fetch.py, which is sent where
+# there is none. Python 2 must be able to read it.
 import sys
 
 if sys.version_info < (3, 6):
@@ -17,7 +19,7 @@ else:
         from _sha256 import sha256
     except ImportError:
         from hashlib import sha256
-digest, name, fetch = sys.argv[1:4]
+digest, name, fetch_bytes = sys.argv[1:4]
 kept_as = "%s-%s-%s" % (name, sys.implementation.cache_tag, digest)
 home, cache = os.environ.get("HOME", ""), os.environ.get("XDG_CACHE_HOME", "")
 if cache[:1] != "/":
@@ -46,6 +48,15 @@ if data is not None:
     say("have")
     codes = marshal.loads(data[32:])
 else:
+    try:
+        import zlib
+
+        say("need")
+    except ImportError:
+        say("need-plain")
+    fetch = b""
+    while len(fetch) < int(fetch_bytes):
+        fetch += os.read(0, int(fetch_bytes) - len(fetch)) or sys.exit(74)
     exec(fetch)
-    codes, place = fetched()  # noqa: F821 - `fetch` defines it
+    codes, place = fetched()
 exec(marshal.loads(codes["boot_run"]))

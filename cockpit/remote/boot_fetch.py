@@ -4,21 +4,12 @@
 
 def fetched():
     """The program's codes, and the folder that keeps them from now on, or None."""
-    say("need" if can_unpack() else "need-plain")
     codes = sent()
     data = marshal.dumps(codes)
     for place in places:
         if keep(place, sha256(digest.encode() + data).digest() + data):
             return codes, place
     return codes, None
-
-
-def can_unpack():
-    try:
-        import zlib
-    except ImportError:
-        return False
-    return bool(zlib)
 
 
 def take(size):
@@ -41,8 +32,6 @@ def sent():
     if sha256(data).hexdigest().encode() != checked:
         sys.exit(74)
     if packed == b"z":
-        import zlib
-
         data = zlib.decompress(data)
     codes = {}
     while data:

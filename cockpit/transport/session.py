@@ -8,18 +8,18 @@ the bulk to what they start.
 
 from __future__ import annotations
 
+import re
 import secrets
 
 from cockpit.errors import ProtocolError
 
-BOOTSTRAP = """exec /bin/sh -c 'IFS= read -r s; eval "$(printf %b "$s")"'"""
+READ_SCRIPT = 'IFS= read -r s; eval "$(printf %b "$s")"'
+"""Takes the next line of stdin, an `escaped_line`, and runs it."""
+BOOTSTRAP = f"exec /bin/sh -c '{READ_SCRIPT}'"
 NOISE_LIMIT = 64 * 1024
 
-_ESCAPES = {0x5C: b"\\\\", 0x0A: b"\\n"}
-_BYTES = tuple(
-    _ESCAPES.get(byte, bytes([byte]) if 0x20 <= byte < 0x7F else b"\\0%03o" % byte)
-    for byte in range(256)
-)
+_ESCAPES = {b"\\": b"\\\\", b"\n": b"\\n"}
+_SPECIAL = re.compile(rb"[^ -\[\]-~]")
 
 
 def new_token() -> bytes:
@@ -41,7 +41,17 @@ def script_line(script: bytes, token: bytes) -> bytes:
         raise ValueError("a shell script cannot hold NUL bytes")
     opening = b"printf '\\000%s\\000' " + token
     whole = opening + b" >&2; " + opening + b"\n" + script
-    return b"".join([_BYTES[byte] for byte in whole]) + b"\n"
+    return escaped_line(whole)
+
+
+def escaped_line(script: bytes) -> bytes:
+    """Any script without NUL as one line of plain ASCII, for READ_SCRIPT."""
+    return _SPECIAL.sub(_escape, script) + b"\n"
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    byte: bytes = found[0]
+    return _ESCAPES.get(byte) or b"\\0%03o" % ord(byte)
 
 
 class Preamble:
