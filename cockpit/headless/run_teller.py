@@ -89,6 +89,8 @@ class RunTeller:
 
     async def sample(self) -> None:
         """The run's cards and its host now; once a sample."""
+        if "run.started" not in self._told:
+            return
         await self.metrics()
         state = self._engine.fleet.hosts.get(self._host)
         latest = state.latest if state is not None else None
