@@ -56,7 +56,6 @@ class CockpitApp(AppActions, App[str]):
         self._engine = None if callable(engine) else engine
         self._notices: Notices | None = None
         self.failure: CockpitError | None = None
-        """Why there is no engine: hosts.toml has mistakes, say. `run_tui` raises it."""
 
     @property
     def engine(self) -> EngineApi:
@@ -109,8 +108,9 @@ class CockpitApp(AppActions, App[str]):
 
         if self._notices is not None:
             self._notices.hear(event)
-        if isinstance(self.screen, CockpitScreen):
-            self.screen.engine_event(event)
+        screens = [one for one in self.screen_stack if isinstance(one, CockpitScreen)]
+        for screen in screens[-1:]:
+            screen.engine_event(event)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded and self._notices is not None:
@@ -128,7 +128,7 @@ def run_tui(home: Home, direct: Direct | None = None) -> int:
 
     `direct` plays beside it once it is open: the demo's script.
     """
-    from cockpit.screens.session import read_options, run_demo
+    from cockpit.screens.session import read_options, run_demo, say_farewell
 
     async def open_home() -> EngineApi:
         from cockpit.screens.secrets import ask_secret
@@ -138,11 +138,13 @@ def run_tui(home: Home, direct: Direct | None = None) -> int:
             home, ask_secret=partial(ask_secret, app)
         )
         if direct is not None:
-            app.run_worker(direct(engine), name="director", exit_on_error=False)
+            app.run_worker(direct(engine), exit_on_error=False)
         return engine
 
     app = CockpitApp(open_home, read_options(home))
     answer = app.run()
     if app.failure is not None:
         raise app.failure
+    if direct is None:
+        say_farewell(app._engine)
     return run_demo() if answer == "demo" else app.return_code or 0

@@ -113,8 +113,14 @@ class CockpitScreen(Screen[None]):
         self.pull()
         self.call_after_refresh(self.show_hints)
 
+    @property
+    def is_top(self) -> bool:
+        """Nothing lies over it. Textual's `is_current` is true of the screen below as well, and a
+        change down there repaints every cell of the one above."""
+        return self.app.screen is self
+
     def _pull_if_current(self) -> None:
-        if self.is_current:
+        if self.is_top:
             self.show_frame()
             if self._paused_s is None:
                 self.pull()
@@ -205,7 +211,7 @@ class CockpitScreen(Screen[None]):
             await apply_remedy(self, offered)
 
     def on_descendant_focus(self) -> None:
-        if self.is_current:
+        if self.is_top:
             self.call_after_refresh(self.show_hints)
 
     def on_resize(self, event: events.Resize) -> None:

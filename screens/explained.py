@@ -6,7 +6,7 @@ from cockpit.domain.models import GpuSample
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, mib_pair_text
 from cockpit.engine.fleet import HostState
-from cockpit.i18n import _
+from cockpit.i18n import _, ngettext
 from cockpit.widgets.card_line import SPARK_BIN_S, Holder, holder_text, power_text
 from cockpit.widgets.text_pane import Para, code, heading
 
@@ -57,5 +57,10 @@ def _source(state: HostState) -> str:
 def _processes_words(gpu: GpuSample) -> str:
     if gpu.processes_age_s is None:
         return _("processes were not read")
-    words = _("{n} processes, read {age} before the rest")
-    return words.format(n=len(gpu.processes), age=duration_text(gpu.processes_age_s))
+    words = ngettext("{n} process", "{n} processes", len(gpu.processes)).format(
+        n=len(gpu.processes)
+    )
+    age = duration_text(gpu.processes_age_s)
+    return words + (
+        ", " + _("read {age} before the rest").format(age=age) if gpu.processes_age_s else ""
+    )

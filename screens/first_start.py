@@ -134,7 +134,7 @@ class FirstStartScreen(CockpitScreen):
         """Show how far the new host is; its key is asked for at once, the fleet comes when it lives."""
         assert self._added is not None
         state = self.engine.fleet.hosts.get(self._added)
-        if state is None or not self.is_current:
+        if state is None or not self.is_top:
             return
         if state.latest is not None:
             self._added = None

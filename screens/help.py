@@ -15,8 +15,8 @@ from cockpit.screens.keys import APP_BINDINGS, binding_ids
 from cockpit.widgets.look import Look
 from cockpit.widgets.text_pane import BLANK, Para, TextPane, code, heading, para
 
-_KEY_CELLS = 16
-_LABEL_CELLS = 18
+_KEY_CELLS = 12
+_LABEL_CELLS = 17
 _MOVES = ("move.", "pane.", "list.up", "list.down")
 
 

@@ -21,10 +21,10 @@ from cockpit.screens.host_facts import fact_paras
 from cockpit.screens.navigation import open_run
 from cockpit.screens.process_rows import ProcessRow, process_columns, process_rows
 from cockpit.widgets.chart_grid import CardSeries, ChartData, ChartGrid, Mark, Span
+from cockpit.widgets.facts_pane import FactsPane
 from cockpit.widgets.host_pane import HostFace, host_title
 from cockpit.widgets.one_line import OneLine
 from cockpit.widgets.row_list import RowList
-from cockpit.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from cockpit.engine.events import Event
@@ -65,7 +65,7 @@ class HostScreen(HostActions, CockpitScreen):
             yield RowList(
                 _("processes on the cards"), empty=_("No process on any card."), id="processes"
             )
-            yield TextPane(_("host and link"), id="facts")
+            yield FactsPane(_("host and link"), id="facts")
 
     def on_mount(self) -> None:
         self.query_one("#processes").focus()
@@ -100,18 +100,15 @@ class HostScreen(HostActions, CockpitScreen):
             return
         self._seen = seen
         face = self._face(state)
-        with self.app.batch_update():
-            self.query_one("#host-title", OneLine).show(
-                host_title(face, self.size.width, self.look)
-            )
-            self._show_charts(state, face)
-            self._show_processes(state)
-            paras = fact_paras(state, self.engine.hosts.get(self._host_name), now_s)
-            self.query_one("#facts", TextPane).show(paras)
+        self.query_one("#host-title", OneLine).show(host_title(face, self.size.width, self.look))
+        self._show_charts(state, face)
+        self._show_processes(state)
+        paras = fact_paras(state, self.engine.hosts.get(self._host_name), now_s)
+        self.query_one("#facts", FactsPane).show(paras)
 
     def action_gone(self) -> None:
         """The host was removed while it was looked at."""
-        if self.is_current and len(self.app.screen_stack) > 1:
+        if self.is_top and len(self.app.screen_stack) > 1:
             self.app.pop_screen()
 
     def hear(self, event: Event) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 from cockpit.config.paths import Home
 from cockpit.config.settings import Settings, load_settings
+from cockpit.domain.text import safe_line
+from cockpit.i18n import ngettext
 from cockpit.widgets.options import UiOptions
+
+if TYPE_CHECKING:
+    from cockpit.engine.api import EngineApi
 
 
 def read_options(home: Home) -> UiOptions:
@@ -27,6 +33,25 @@ def options_of(settings: Settings, home: Home) -> UiOptions:
         interval_s=settings.interval_s,
         hosts_file=home.hosts_toml,
     )
+
+
+def say_farewell(engine: EngineApi | None) -> None:
+    """After the screen is gone, on stderr: what goes on."""
+    if words := farewell(engine):
+        print(words, file=sys.stderr)
+
+
+def farewell(engine: EngineApi | None) -> str:
+    """One line for the shell: what goes on without us. Empty when nothing does."""
+    views = [] if engine is None else [view for view in engine.runs.all() if not view.ended]
+    if not views:
+        return ""
+    names = ", ".join(
+        f"{safe_line(view.profile, 40)} on {safe_line(view.host, 40)}" for view in views[:3]
+    )
+    more = f", {len(views) - 3} more" if len(views) > 3 else ""
+    words = ngettext("{n} run goes on: {names}.", "{n} runs go on: {names}.", len(views))
+    return words.format(n=len(views), names=names + more) + "  cockpit ps"
 
 
 def run_demo() -> int:

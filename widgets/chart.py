@@ -17,14 +17,16 @@ def binned(
 ) -> list[float | None]:
     """The highest value in each of `bins` equal stretches up to `end_s`; None where there is none.
 
-    Bins stand still on the clock of the points, so that a chart moves by whole cells only.
+    Points come newest first. Bins stand still on their clock, so that a chart moves by whole cells.
     """
     width_s = span_s / bins
     last = int(end_s // width_s)
     highest: list[float | None] = [None] * bins
     for at_s, value in points:
         place = bins - 1 - (last - int(at_s // width_s))
-        if value is None or not 0 <= place < bins:
+        if place < 0:
+            break
+        if value is None or place >= bins:
             continue
         known = highest[place]
         if known is None or value > known:

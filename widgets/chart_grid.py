@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textual.geometry import Region
 from textual.strip import Strip
 
 from cockpit.domain.cells import cut_end
@@ -16,6 +17,7 @@ from cockpit.i18n import _
 from cockpit.widgets.chart import area, binned, place_of
 from cockpit.widgets.drawing import Line
 from cockpit.widgets.framed import FramedPane
+from cockpit.widgets.kept_lines import KeptLines
 from cockpit.widgets.look import Look, look_of
 
 SPANS_S = (60.0, 300.0, 900.0)
@@ -63,7 +65,7 @@ class ChartData:
     braille: bool = False
 
 
-class ChartGrid(FramedPane):
+class ChartLines(FramedPane):
     """One row of charts a card, as high as the space allows; the time axis stays at the bottom."""
 
     def __init__(self) -> None:
@@ -75,21 +77,6 @@ class ChartGrid(FramedPane):
     @property
     def span_s(self) -> float:
         return self._span_s
-
-    def show(self, data: ChartData) -> None:
-        if data != self._data:
-            self._data = data
-            self._drawn.clear()
-            self.refresh()
-
-    def zoom(self, step: int) -> None:
-        place = SPANS_S.index(self._span_s) - step
-        self._span_s = SPANS_S[max(0, min(len(SPANS_S) - 1, place))]
-        self._drawn.clear()
-        self.refresh()
-
-    def on_resize(self) -> None:
-        self._drawn.clear()
 
     # -- geometry --------------------------------------------------------------------------------
 
@@ -188,7 +175,7 @@ class ChartGrid(FramedPane):
         if history is None:
             return [" " * cells] * rows
         column = history.mem_used_mib if memory else history.util_pct
-        points = zip(history.at_s, column, strict=True)
+        points = zip(reversed(history.at_s), reversed(column), strict=True)
         values = binned(points, self._data.end_s, self._span_s, bins)
         return area(values, top, rows, look.glyphs, braille=self._data.braille)
 
@@ -236,3 +223,39 @@ class ChartGrid(FramedPane):
             line.fill_to(begin + stop, look.glyphs.horizontal, look.faint)
             line.add(look.glyphs.tee_right, look.faint)
         return line.strip(width)
+
+
+class ChartGrid(ChartLines):
+    """The charts with a memory of their lines: most of a chart stands still most of the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = KeptLines(self, super().render_line)
+
+    def render_line(self, y: int) -> Strip:
+        return self._lines.line(y)
+
+    def refresh(self, *regions: Region, **how: bool) -> ChartGrid:
+        if not regions:
+            self._lines.forget()
+        super().refresh(*regions, **how)
+        return self
+
+    def show(self, data: ChartData) -> None:
+        if data == self._data:
+            return
+        moved = len(data.cards) != len(self._data.cards) or bool(data.spans) != bool(
+            self._data.spans
+        )
+        self._data = data
+        self._drawn.clear()
+        self.refresh() if moved else self._lines.redraw_changed()
+
+    def zoom(self, step: int) -> None:
+        place = SPANS_S.index(self._span_s) - step
+        self._span_s = SPANS_S[max(0, min(len(SPANS_S) - 1, place))]
+        self._drawn.clear()
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._drawn.clear()

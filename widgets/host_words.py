@@ -63,17 +63,23 @@ def reason(state: HostState, now_s: float) -> str:
         words = _("no answer for {age}").format(age=age)
     elif age and state.link != "degraded":
         words = _("{words}, numbers are {age} old").format(words=words, age=age)
-    if state.retry_at_s is not None and state.link != "host_key":
-        left_s = max(0, round(state.retry_at_s - now_s))
-        words += ", " + _("next try in {left_s} s").format(left_s=left_s)
-    return words
+    return ", ".join(part for part in (words, _retry_words(state, now_s)) if part)
+
+
+def _retry_words(state: HostState, now_s: float) -> str:
+    if state.link == "host_key":
+        return _("t shows its key")
+    if state.retry_at_s is None:
+        return ""
+    left_s = max(0, round(state.retry_at_s - now_s))
+    return _("next try in {left_s} s").format(left_s=left_s)
 
 
 def _short_words(state: HostState) -> str:
     by_code = {
         "link_lost": _("link lost"),
-        "host_key_unknown": _("new here: t shows its key"),
-        "host_key_changed": _("its key changed: t shows both"),
+        "host_key_unknown": _("new here"),
+        "host_key_changed": _("its key changed"),
         "auth_failed": _("no key was accepted"),
         "proxy_no_exec": _("a proxy that runs no commands"),
         "driver_mismatch": _("driver and library differ"),
@@ -88,7 +94,7 @@ def _short_words(state: HostState) -> str:
         "stale": _("no answer"),
         "unreachable": _("not reachable"),
         "auth_failed": _("no key was accepted"),
-        "host_key": _("its key is not trusted: t shows it"),
+        "host_key": _("its key is not trusted"),
         "degraded": _("no GPU numbers"),
     }
     return by_code.get(state.code or "") or by_link.get(state.link, "")
@@ -104,11 +110,11 @@ def sentence(state: HostState, now_s: float) -> str:
         return safe_line(words, 200)
     if state.link in ("connecting", "live") and state.code is None:
         return _("waiting for the first numbers") if state.link == "live" else _("connecting …")
-    words = reason(state, now_s)
-    if state.code and knows(state.code):
-        headline = safe_line(explain(state.code, {"host": state.host, **state.why}).headline, 300)
-        words = headline if state.retry_at_s is None else f"{headline}  ({words})"
-    return words
+    if not state.code or not knows(state.code):
+        return reason(state, now_s)
+    headline = explain(state.code, {"host": state.host, **state.why}).headline
+    more = _retry_words(state, now_s)
+    return safe_line(f"{headline}  {more}" if more else headline, 300)
 
 
 def source_text(sample: HostSample) -> str:

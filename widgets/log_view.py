@@ -98,7 +98,7 @@ class LogView(LogKeys, can_focus=True):
     def frame(self) -> None:
         """Repaint what changed since the last frame: often nothing, or one row."""
         state = self._state
-        if state is None or self.held or not self.screen.is_current or not self.size.height:
+        if state is None or self.held or self.app.screen is not self.screen or not self.size.height:
             return
         version, total, had_open = self._drawn
         scanned = state.advance()

@@ -35,11 +35,11 @@ PALETTES: Mapping[str, Palette] = {
     palette.name: palette
     for palette in (
         Palette("dark", "dark", True, "#111417", "#1a1f24", "#d7dce1", "#87919b",
-                "#5cb8e6", "#ffb84d", "#f0524f", "#3a434c", "#4593bb", "#5f6c76"),
+                "#5cb8e6", "#ffb84d", "#f0524f", "#3a434c", "#37799e", "#5f6c76"),
         Palette("light", "light", False, "#fbfbfa", "#eff1f2", "#1f2428", "#5c656d",
                 "#005e9c", "#a05a00", "#8a0a24", "#c5cbd0", "#4a8fc0", "#868f97"),
         Palette("dark-cb", "dark, colour-blind safe", True, "#111417", "#1a1f24", "#d7dce1",
-                "#87919b", "#73d5ff", "#ffde4d", "#eb5146", "#3a434c", "#4593bb", "#5f6c76"),
+                "#87919b", "#73d5ff", "#ffde4d", "#eb5146", "#3a434c", "#37799e", "#5f6c76"),
         Palette("light-cb", "light, colour-blind safe", False, "#fbfbfa", "#eff1f2", "#1f2428",
                 "#5c656d", "#136fbf", "#8c680e", "#7a000a", "#c5cbd0", "#4a8fc0", "#868f97"),
         Palette("dark-hc", "dark, high contrast", True, "#000000", "#000000", "#ffffff",

@@ -63,7 +63,7 @@ def test_missing_samples_are_gaps() -> None:
 
 
 def test_binned_takes_the_highest() -> None:
-    points = [(0.0, 1.0), (1.0, 9.0), (2.0, None), (3.0, 4.0)]
+    points = [(3.0, 4.0), (2.0, None), (1.0, 9.0), (0.0, 1.0)]
 
     assert binned(points, 3.0, 4.0, 2) == [9.0, 4.0]
     assert binned(points, 5.0, 4.0, 4) == [None, 4.0, None, None]
