@@ -89,7 +89,9 @@ class Probe:
         record = {"k": "sample", "seq": self.seq, "at": round(time.time(), 3)}  # type: dict[str, Any]
         record["mono"] = round(time.monotonic(), 3)
         record["interval"] = self.interval_s
-        record["host"] = self.host.read(self.focus)
+        host = self.host.read(self.focus)
+        if host:
+            record["host"] = host
         disks = self.disks.poll(time.monotonic(), self.focus)
         if disks is not None:
             record["disks"] = disks

@@ -46,24 +46,26 @@ class HostReader:
         self.cgroup = Cgroup()
         self.cpu_before = None  # type: list[int] | None
         self.net_before = None  # type: tuple[float, int, int] | None
-        self.seldom_due = 0.0
+        self.due = 0.0
+        self.reads = 0
         up = (read("/proc/uptime", 128) or b"").split()
         self.uptime_from = (_real(up[0]) if up else None, time.monotonic())
         self.cpu_now()
 
     def read(self, focus: bool = False) -> "dict[str, Any]":
-        """The numbers of now, ready for the line."""
+        """The numbers of now, every two seconds (every one on focus); in between nothing is new."""
         now = time.monotonic()
-        seldom = now >= self.seldom_due - 0.05
-        numbers = self.memory(seldom)
+        if self.reads > 1 and now < self.due - 0.05:
+            return {}
+        self.reads += 1
+        self.due = now + (1.0 if focus else 2.0)
+        numbers = self.memory()
         numbers.update(self.cpu_now())
+        numbers.update(self.net_now(now))
         numbers.update(self.cgroup.read(now))
-        if seldom:
-            self.seldom_due = now + (1.0 if focus else 2.0)
-            numbers.update(self.net_now(now))
-            numbers.update(self.shm_now())
-            load = (self.loadavg.read() or b"").split()
-            numbers["load1"] = _real(load[0]) if load else None
+        numbers.update(self.shm_now())
+        load = (self.loadavg.read() or b"").split()
+        numbers["load1"] = _real(load[0]) if load else None
         up, at = self.uptime_from
         numbers["uptime_s"] = round(up + now - at, 1) if up is not None else None
         return numbers
@@ -91,23 +93,21 @@ class HostReader:
             "steal_pct": round(100.0 * stolen / total, 1),
         }
 
-    def memory(self, all_of_it: bool = True) -> "dict[str, Any]":
-        """RAM by what could be given back; swap when asked for all of it."""
+    def memory(self) -> "dict[str, Any]":
+        """RAM by what could be given back, and swap."""
         raw = self.meminfo.read() or b""
         total, free = _kib(raw, b"MemTotal:"), _kib(raw, b"MemAvailable:")
         if free is None:
             parts = [_kib(raw, name) for name in (b"MemFree:", b"Buffers:", b"\nCached:")]
             known = [part for part in parts if part is not None]
             free = sum(known) if len(known) == len(parts) else None
-        numbers = {
+        swap, unused = _kib(raw, b"SwapTotal:"), _kib(raw, b"SwapFree:")
+        return {
             "mem_total_mib": total >> 10 if total is not None else None,
             "mem_used_mib": _used(total, free),
+            "swap_total_mib": swap >> 10 if swap is not None else None,
+            "swap_used_mib": _used(swap, unused),
         }
-        if all_of_it:
-            swap, unused = _kib(raw, b"SwapTotal:"), _kib(raw, b"SwapFree:")
-            numbers["swap_total_mib"] = swap >> 10 if swap is not None else None
-            numbers["swap_used_mib"] = _used(swap, unused)
-        return numbers
 
     def net_now(self, now: float) -> "dict[str, Any]":
         """Rates over real interfaces: bridges and veths would count the same bytes again."""

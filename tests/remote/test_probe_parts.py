@@ -42,7 +42,6 @@ def test_strange_proc_files_are_missing_numbers(
     reader = host.HostReader()
     reader.stat = reader.meminfo = reader.loadavg = reader.net = host.Opened(str(strange))
     for _ in range(2):
-        reader.seldom_due = 0.0
         numbers = reader.read()
     assert numbers["cpu_pct"] is None and numbers["mem_total_mib"] is None
     assert "load1" in numbers
