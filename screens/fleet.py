@@ -16,11 +16,11 @@ from cockpit.domain.units import mib_text
 from cockpit.i18n import _, ngettext
 from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
-from cockpit.screens.explained import explain_card
 from cockpit.screens.filter_words import caret_line
 from cockpit.screens.fleet_data import FleetData
 from cockpit.screens.host_actions import HostActions
 from cockpit.screens.navigation import open_first_start, open_host
+from cockpit.widgets.explained import explain_card
 from cockpit.widgets.filter_bar import FilterBar
 from cockpit.widgets.fleet_model import FleetOrder, SortKey
 from cockpit.widgets.fleet_note import FleetNote

@@ -74,6 +74,24 @@ def choose_columns(width: int, host: int, memory: int) -> Columns:
     return Columns(host, spark_cells, bar_cells, memory, temp, power, user)
 
 
+def column_at(columns: Columns, cell: int) -> str | None:
+    """The name of the column that a cell of a card's line belongs to; `cell` counts from its index."""
+    widths = [
+        ("index", _INDEX),
+        ("spark", columns.spark + 1 if columns.spark else 0),
+        ("util", _UTIL + 1),
+        ("memory", columns.bar + columns.memory + 2),
+        ("temp", _TEMP if columns.temp else 0),
+        ("power", _POWER if columns.power else 0),
+        ("user", columns.user + 2 if columns.user else 0),
+    ]
+    for name, width in widths:
+        if 0 <= cell < width:
+            return name
+        cell -= width
+    return None
+
+
 def _grow(cells: int, limit: int, room: int) -> tuple[int, int]:
     more = max(0, min(room, limit - cells))
     return cells + more, room - more

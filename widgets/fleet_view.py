@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -15,7 +16,8 @@ from textual.strip import Strip
 
 from cockpit.domain.models import HostName
 from cockpit.i18n import _
-from cockpit.widgets.card_line import Columns, choose_columns
+from cockpit.widgets.card_line import NOBODY, Columns, choose_columns, column_at
+from cockpit.widgets.explained import explain_number
 from cockpit.widgets.fleet_model import Density, Place, Plan
 from cockpit.widgets.host_pane import (
     HostFace,
@@ -68,6 +70,7 @@ class FleetView(ScrollView, can_focus=True):
         self._drawn_tokens: dict[HostName, object] = {}
         self._at: tuple[HostName, int | None] | None = None
         self._drawn_look: Look | None = None
+        self._pointed = ""
         self.drawn: Counter[HostName] = Counter()
         """How often a line of each host was drawn; tests count on it."""
 
@@ -247,6 +250,27 @@ class FleetView(ScrollView, can_focus=True):
         key = self._key(place)
         if self.select(*key) and event.chain == 2:
             self.post_message(self.Opened(*key))
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """What the pointer rests on explains itself."""
+        words = self._words_at(event.x, self.scroll_offset.y + event.y)
+        if words != self._pointed:
+            self._pointed = words
+            self.tooltip = Content(words) if words else None
+
+    def _words_at(self, x: int, number: int) -> str:
+        if not 0 <= number < len(self._plan.places):
+            return ""
+        place = self._plan.places[number]
+        face = self._faces(self._plan.entries[place.entry].host)
+        gpu = None if place.card is None else face.card(place.card)
+        start = 2 if self._density == "pane" else 1 + self._columns.host
+        column = column_at(self._columns, x - start)
+        if gpu is None or column is None:
+            return ""
+        shown = "error" if gpu.error is not None and gpu.util_pct is None else column
+        holder = face.holders.get((face.state.host, gpu.index), NOBODY)
+        return explain_number(face.state, gpu, holder, face.now_s, shown)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

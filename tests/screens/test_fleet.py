@@ -381,3 +381,33 @@ async def test_an_incident_marks_its_card_at_once() -> None:
         await settled(pilot)
 
         assert "qwen-lora ✗" in text(app)
+
+
+async def test_a_number_explains_itself_to_the_pointer() -> None:
+    app = CockpitApp(trouble())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        row = lines(app)[1]
+        for part, words in (
+            ("97%", "utilisation 97 %"), ("22.8", "memory 22.8/24.0G"), ("64", "temperature 64 C"),
+            ("402/450W", "power 402/450W"), ("qwen", "used by qwen-lora"), ("0 ", "card NVIDIA"),
+        ):  # fmt: skip
+            await pilot.hover(FleetView, offset=(row.index(part) + 1, 1))
+            await settled(pilot)
+            tip = str(view_of(app).tooltip)
+            assert words in tip and "by NVML" in tip
+
+
+async def test_the_screen_below_paints_nothing() -> None:
+    engine = calm()
+    app = CapturingApp(engine)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("enter")
+        await settled(pilot)
+        fleet = app.screen_stack[0]
+        app.take()
+        touch(engine, "h100", 12)
+        fleet._pull_if_current()  # type: ignore[attr-defined]
+        await settled(pilot)
+
+        assert app.take() == ""
