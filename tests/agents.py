@@ -25,10 +25,13 @@ class PipeChannel:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None and process.stdout is not None
         self.process = process
+        self.received = 0
         self._stdin, self._stdout = process.stdin, process.stdout
 
     async def read(self, limit: int = 65536) -> bytes:
-        return await self._stdout.read(limit)
+        data = await self._stdout.read(limit)
+        self.received += len(data)
+        return data
 
     async def write(self, data: bytes) -> None:
         try:

@@ -7,9 +7,11 @@ whoever owns it makes a new one and resumes its tails by offset.
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from cockpit.domain.models import RunId
@@ -61,6 +63,7 @@ START_S = 90.0
 STOP_S = 7200.0
 """A run may have hours to end in; that the host still answers is seen by the link's own pings."""
 MAX_PAGES = 100
+MAX_RECORDS = 5000
 WINDOW_BYTES = 2 << 20
 """What a tail may have under way: more than bandwidth times delay of a far host, less than memory minds."""
 READ_BYTES = 256 * 1024
@@ -89,6 +92,10 @@ class RunAgent:
         self._run_root = run_root
         self._open_agent = open_agent
         self._link: AgentLink | None = None
+        self._known: dict[RunId, RunRecord] = {}
+        self._knows_all = False
+        """False until a list came to its end: one that was cut short may have lost a change."""
+        self._listing = asyncio.Lock()
 
     async def open(self) -> AgentHello:
         """Start the program on the host and wait for its hello. Raises what starting it raises."""
@@ -119,21 +126,35 @@ class RunAgent:
 
     async def list(self) -> list[RunRecord]:
         """Every run of this host, the newest first. A record that makes no sense is left out."""
-        records: dict[RunId, RunRecord] = {}
-        skip = 0
+        async with self._listing:
+            now_s = await self._hear_of_changes()
+        records = [replace(record, now_s=now_s) for record in self._known.values()]
+        return sorted(records, key=lambda record: record.claimed_s or 0.0, reverse=True)
+
+    async def _hear_of_changes(self) -> float:
+        """Bring what we know of the runs up to date: the host tells what changed since it was asked."""
+        fresh, self._knows_all = not self._knows_all, False
+        if fresh:
+            self._known.clear()
         for _page in range(MAX_PAGES):
-            answer = await self._ask("list", {"skip": skip})
-            runs, following = answer.get("runs"), answer.get("next")
-            for item in runs if isinstance(runs, list) else []:
-                try:
-                    record = decode_record(item)
-                except NotARecord:
-                    continue
-                records.setdefault(record.run, record)
-            if not isinstance(following, int) or following <= skip:
+            answer = await self._ask("list", {"fresh": fresh})
+            fresh = False
+            self._take_changes(answer)
+            if answer.get("more") is not True:
                 break
-            skip = following
-        return list(records.values())
+        self._knows_all = True
+        return number_of(answer, "now_s") or 0.0
+
+    def _take_changes(self, answer: Mapping[str, object]) -> None:
+        gone, runs = answer.get("gone"), answer.get("runs")
+        for run in gone if isinstance(gone, list) else []:
+            self._known.pop(run, None)
+        for item in runs if isinstance(runs, list) else []:
+            with suppress(NotARecord):
+                record = decode_record(item)
+                self._known[record.run] = record
+        if len(self._known) > MAX_RECORDS:
+            raise ProtocolError(host=self._transport.host, why="runs", count=len(self._known))
 
     async def status(self, run: RunId) -> RunRecord:
         """Raises RunUnknown."""

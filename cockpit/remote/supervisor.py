@@ -18,7 +18,6 @@ are allocated at the start and written in place, so that a full disk loses none:
       sup.log      our own tracebacks
 """
 
-import json
 import os
 import select
 import signal
@@ -28,10 +27,10 @@ import time
 
 from supervisor_files import MIB, Refused, parse_object, to_path  # type: ignore[import-not-found]
 from supervisor_host import disk_space, incarnation  # type: ignore[import-not-found]
+from supervisor_list import RunList  # type: ignore[import-not-found]
 from supervisor_log import Tail  # type: ignore[import-not-found]
 from supervisor_output import Output  # type: ignore[import-not-found]
 from supervisor_processes import send_signal  # type: ignore[import-not-found]
-from supervisor_run import Run  # type: ignore[import-not-found]
 from supervisor_spec import check_spec, is_environment  # type: ignore[import-not-found]
 from supervisor_start import Start, check_cwd, claim  # type: ignore[import-not-found]
 from supervisor_stop import Stop  # type: ignore[import-not-found]
@@ -51,7 +50,6 @@ MAX_LINE_BYTES = 2 * MIB
 MAX_QUEUED_BYTES = MIB
 """While more than this waits to be sent no request is read; tails stop at a quarter of it."""
 READ_BYTES = 256 * 1024
-ANSWER_BYTES = 200 * 1024
 MAX_TAILS = 64
 POLL_S = 0.05
 IDLE_EXIT_S = 300.0
@@ -69,6 +67,7 @@ class Agent:
         self._requests = requests
         self._output = output
         self._store = Store()
+        self._list = RunList(self._store)
         self._line = bytearray()
         self._heard_at = time.monotonic()
         self._open = True
@@ -209,18 +208,7 @@ class Agent:
             return {"existed": True, "record": run.describe()}
 
     def _on_list(self, _number: int, request: "Json") -> "Json":
-        """A page of records, the newest first; `next` is where the following one begins."""
-        paths, records, size = self._store.newest(), [], 0
-        at = int(request.get("skip", 0))
-        while at < len(paths) and size < ANSWER_BYTES:
-            try:
-                with Run(paths[at], self._store.host) as run:
-                    records.append(run.describe())
-                    size += len(json.dumps(records[-1]))
-            except (OSError, Refused):
-                pass  # taken back meanwhile
-            at += 1
-        return {"runs": records, "next": at if at < len(paths) else None}
+        return dict(self._list.page(request.get("fresh") is True))
 
     def _on_status(self, _number: int, request: "Json") -> "Json":
         with self._store.find(checked_id(request)) as run:

@@ -65,7 +65,13 @@ class Run(Folder):  # type: ignore[misc]
         try:
             return self._describe()
         except (AttributeError, KeyError, TypeError, ValueError):
-            return {"run": self.id, "state": "lost", "reason": "bad_record", "now_s": time.time()}
+            return {
+                "run": self.id,
+                "state": "lost",
+                "reason": "bad_record",
+                "now_s": time.time(),
+                "claimed_s": os.fstat(self.fd).st_mtime,
+            }
 
     def _describe(self) -> "Json":
         """What was asked, and the state by the table below."""
@@ -81,7 +87,7 @@ class Run(Folder):  # type: ignore[misc]
             "cwd": self.spec.get("cwd"),
             "tags": self.spec.get("tags"),
             "notes": self.spec.get("notes"),
-            "claimed_s": self.spec.get("claimed_s"),
+            "claimed_s": self.spec.get("claimed_s", os.fstat(self.fd).st_mtime),
             "started_s": supervisor.get("started_s"),
             "heard_s": life.get("wall_s"),
             "gpus": [card["index"] for card in cards],

@@ -128,16 +128,17 @@ class Store:
         except OSError:
             return []
 
-    def newest(self) -> "list[str]":
-        """Folders of this host's runs, the newest first."""
+    def newest(self) -> "dict[str, int]":
+        """Folders of this host's runs with their inodes, the newest first."""
         found = []
         for root in self.roots():
             try:
                 with Folder(os.path.join(root, "v1", self.host)) as folder:
-                    for name in os.listdir(folder.path):
-                        if RUN_ID.match(name):
-                            path = os.path.join(folder.path, name)
-                            found.append((os.lstat(path).st_mtime, path))
+                    for entry in os.scandir(folder.path):
+                        if RUN_ID.match(entry.name):
+                            status = entry.stat(follow_symlinks=False)
+                            found.append((status.st_mtime, entry.path, status.st_ino))
             except (OSError, Refused):
                 pass
-        return [path for _made, path in sorted(found, reverse=True)[:MAX_RUNS]]
+        found.sort(reverse=True)
+        return {path: inode for _made, path, inode in found[:MAX_RUNS]}

@@ -204,21 +204,48 @@ async def test_a_record_of_no_sense_is_an_error_alone_and_left_out_of_a_list(
     with pytest.raises(ProtocolError):
         await agent.status(RUN)
     runs = [record, RECORD, RECORD]
-    channel.answers["list"] = lambda asked: frame(b"R", asked["id"], {"runs": runs, "next": None})
+    channel.answers["list"] = lambda asked: frame(b"R", asked["id"], {"runs": runs, "now_s": 9.0})
     assert [found.run for found in await agent.list()] == ["a-1"]
 
 
-async def test_a_list_is_asked_for_page_by_page_and_ends(
+def telling(**told: object) -> Answer:
+    return lambda asked: frame(b"R", asked["id"], {"now_s": 9.0, **told})
+
+
+async def test_a_list_tells_what_changed(agent: RunAgent, channel: ScriptedChannel) -> None:
+    older, newer = {**RECORD, "claimed_s": 1.0}, {**RECORD, "run": "b-1", "claimed_s": 2.0}
+    channel.answers["list"] = telling(runs=[older, newer])
+    assert [record.run for record in await agent.list()] == ["b-1", "a-1"]
+    channel.answers["list"] = telling(runs=[{**older, "state": "exited"}], gone=["b-1", 7, []][:2])
+    (record,) = await agent.list()
+    assert (record.run, record.state, record.now_s) == ("a-1", "exited", 9.0)
+    assert [asked["fresh"] for asked in channel.of("list")] == [True, False]
+
+
+async def test_a_list_that_was_cut_short_is_asked_for_anew(
     agent: RunAgent, channel: ScriptedChannel
 ) -> None:
-    def page(asked: dict[str, Any]) -> bytes:
-        at = asked["skip"]
-        return frame(b"R", asked["id"], {"runs": [{**RECORD, "run": f"a-{at}"}], "next": at + 1})
-
-    channel.answers["list"] = page
-    assert len(await agent.list()) == 100  # a host without end is cut off
-    channel.answers["list"] = lambda asked: frame(b"R", asked["id"], {"runs": 7, "next": 0})
+    channel.answers["list"] = telling(runs=[RECORD])
+    await agent.list()
+    channel.answers["list"] = lambda asked: b""
+    cut = asyncio.ensure_future(agent.list())
+    while len(channel.of("list")) < 2:
+        await asyncio.sleep(0)
+    cut.cancel()
+    channel.answers["list"] = telling(runs=[])
     assert await agent.list() == []
+    assert [asked["fresh"] for asked in channel.of("list")] == [True, False, True]
+
+
+async def test_a_list_without_end_is_cut_off(agent: RunAgent, channel: ScriptedChannel) -> None:
+    channel.answers["list"] = telling(runs=[RECORD], more=True)
+    assert len(await agent.list()) == 1 and len(channel.of("list")) == 100
+    many = iter(range(1 << 30))
+    channel.answers["list"] = lambda asked: telling(
+        runs=[{**RECORD, "run": f"a-{next(many)}"} for _record in range(1000)], more=True
+    )(asked)
+    with pytest.raises(ProtocolError):
+        await agent.list()
 
 
 async def test_a_tail_gives_what_came_before_the_link_was_lost(

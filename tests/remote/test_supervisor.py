@@ -195,6 +195,24 @@ async def test_an_agent_that_is_told_nothing_finds_a_run_in_a_root_of_its_own(ru
     assert [record.run for record in await other.list()] == ["a-2", "a-1"]
 
 
+async def test_a_list_is_sent_once_and_then_its_changes(runs: Runs) -> None:
+    for number in range(3):
+        await runs.agent.start(shell(f"a-{number}", "exit 3"))
+        await runs.ended(f"a-{number}")
+    assert [record.run for record in await runs.agent.list()] == ["a-2", "a-1", "a-0"]
+    told = runs.transport.channels[-1].received
+    assert len(await runs.agent.list()) == 3
+    assert runs.transport.channels[-1].received - told < 200
+    shutil.rmtree(runs.folder("a-1"))
+    await runs.agent.start(shell("a-3", NAP))
+    await runs.pid_of("nap")
+    records = await runs.agent.list()
+    assert [record.run for record in records] == ["a-3", "a-2", "a-0"]
+    assert records[0].state == "running"
+    await runs.agent.stop(RunId("a-3"))
+    assert (await runs.agent.list())[0].state == "exited"
+
+
 async def test_what_stands_in_the_way_of_a_start(runs: Runs) -> None:
     for job, why in (
         (shell("a-1", "true", cwd="~/missing"), "no_cwd"),
