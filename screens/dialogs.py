@@ -17,6 +17,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from cockpit.i18n import _
+from cockpit.widgets.look import look_of
 
 Answer = TypeVar("Answer")
 Check = Callable[[str], "tuple[bool, str]"]
@@ -47,6 +48,9 @@ class Dialog(ModalScreen[Answer]):
 
     def compose_body(self) -> ComposeResult:
         yield from ()
+
+    def on_mount(self) -> None:
+        self.set_class(look_of(self).glyphs.css_border == "ascii", "-ascii")
 
     def action_cancel(self) -> None:
         self.dismiss(None)

@@ -22,6 +22,7 @@ from cockpit.engine.events import Event, LaunchStep
 from cockpit.errors import CockpitError
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen
+from cockpit.screens.launch_cards import known_cards
 from cockpit.screens.launch_files import copy_profile, edit_file, read_text
 from cockpit.screens.launch_words import Draft, draft_paras, foot_words, go_dialog, go_words
 from cockpit.screens.navigation import open_run
@@ -161,24 +162,30 @@ class LaunchScreen(CockpitScreen):
 
     def _show_plan(self) -> None:
         plan, entry = self._plan, self.entry
-        pane, cards = self.query_one("#plan", TextPane), self.query_one("#cards", RowList)
+        pane = self.query_one("#plan", TextPane)
         draft = Draft(entry, self._plan, self._error, self._busy, self._toml, self._show_script)
         pane.show(draft_paras(draft))
         pane.name_it("" if entry is None else safe_line(entry.name), foot_words(draft, self._host))
-        chosen = set() if plan is None else {(card.host, card.index) for card in plan.cards}
-        places = [] if plan is None else [f"{one.host}:{one.index}" for one in plan.candidates]
-        cells = min(28, max(map(len, places), default=8))
-        rows = [] if plan is None else [
-            CardRow(card, (card.host, card.index) in chosen, cells, *self._price(card.host))
-            for card in plan.candidates
-        ]  # fmt: skip
-        cards.show(rows, empty=self._busy or _("this profile reserves no card"))
-        cards.styles.height = max(3, min(len(rows) + 2, max(3, self.size.height // 3)))
+        if plan is not None or self._error is not None:
+            self._show_cards(plan)
         go = self.query_one("#go", Button)
         go.disabled = plan is None or plan.blocked
         words = go_words(plan)
         go.label = Content(words)
         go.styles.width = cell_len(words) + 4
+
+    def _show_cards(self, plan: LaunchPlan | None) -> None:
+        """The plan's cards; without one all that can be seen, so that one may pick another."""
+        cards = self.query_one("#cards", RowList)
+        chosen = set() if plan is None else {(card.host, card.index) for card in plan.cards}
+        shown = known_cards(self.engine) if plan is None else plan.candidates
+        cells = min(28, max((len(f"{one.host}:{one.index}") for one in shown), default=8))
+        rows = [
+            CardRow(card, (card.host, card.index) in chosen, cells, *self._price(card.host))
+            for card in shown
+        ]
+        cards.show(rows, empty=_("this profile reserves no card"))
+        cards.styles.height = max(3, min(len(rows) + 2, self.size.height // 3))
 
     def _price(self, host: HostName) -> tuple[float | None, str | None]:
         spec = self.engine.hosts.get(host)
@@ -210,10 +217,11 @@ class LaunchScreen(CockpitScreen):
     def action_pick(self) -> None:
         """Take or leave the card under the cursor; cards of one host go together."""
         key, plan = self.query_one("#cards", RowList).cursor_key, self._plan
-        if key is None or plan is None:
+        if key is None:
             return
         host, _colon, index = key.rpartition(":")
-        chosen = {card.index for card in plan.cards if card.host == host}
+        taken = () if plan is None else plan.cards
+        chosen = {card.index for card in taken if card.host == host}
         chosen ^= {int(index)}
         self._host, self._gpus = HostName(host), tuple(sorted(chosen)) or None
         self.action_plan_again()

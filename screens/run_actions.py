@@ -166,7 +166,7 @@ async def save_log(screen: Screen[None], view: RunView) -> None:
             body=_("Run {run} of {name}{size}. Every byte as the job wrote it.").format(
                 run=view.run, name=safe_line(view.profile), size=size
             ),
-            value=str(Path.cwd() / f"{_file_name(view.profile)}-{_file_name(view.run)}.log"),
+            value=str(Path.cwd() / file_name(view)),
             check=check_new_file,
         )
     )
@@ -181,8 +181,11 @@ async def save_log(screen: Screen[None], view: RunView) -> None:
     app.notify(_("{size} in {path}").format(size=bytes_text(written), path=target), markup=False)
 
 
-def _file_name(text: str) -> str:
-    return "".join(char if char.isalnum() or char in "-_." else "-" for char in text)[:60]
+def file_name(view: RunView) -> str:
+    """A plain name for the run's log: its id, which mostly begins with the profile's name."""
+    name = view.run if view.run.startswith(view.profile) else f"{view.profile}-{view.run}"
+    plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in name)
+    return plain.lstrip("-.")[:100] + ".log"
 
 
 def full_path(typed: str) -> Path:

@@ -71,7 +71,7 @@ class MemoryChart(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._bands: tuple[Band, ...] = ()
-        self._span_s = SPANS_S[-1]
+        self._span_s = SPANS_S[1]
         self._marks: tuple[float, ...] = ()
         self._note = ""
 

@@ -38,7 +38,7 @@ class Columns:
     @classmethod
     def at(cls, width: int) -> Columns:
         step = _STEP if width >= 74 else 0
-        run = _RUN if width >= 112 else 0
+        run = (_RUN if width < 140 else 24) if width >= 112 else 0
         reason = 30 if width >= 132 else (20 if width >= 96 else 0)
         taken = 2 + _STATE + _SINCE + 2 * _GAP + sum(c + _GAP for c in (step, run, reason) if c)
         rest = max(24, width - taken - 2 * _GAP)

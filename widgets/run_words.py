@@ -66,8 +66,11 @@ def reason_words(view: RunView) -> str:
     if view.leftover_pids:
         return _("{count} of its processes are left").format(count=len(view.leftover_pids))
     for code in (view.degraded, view.reason):
-        if code and code not in ("exited", "stopped"):
+        if code and code not in ("exited", "signal", "stopped"):
             return {
+                "bad_record": _("its record cannot be read"),
+                "never_started": _("it was never started"),
+                "run_dir_gone": _("its folder on the host is gone"),
                 "oom_killed": _("killed for want of memory"),
                 "host_restarted": _("the host restarted"),
                 "killed_without_record": _("killed, no record left"),

@@ -176,6 +176,10 @@ async def test_no_free_card_is_a_message_and_not_a_dialog() -> None:
         await pilot.pause()
         assert isinstance(app.screen, LaunchScreen)
         assert "no_free_gpu" in app.text
+        assert "[ ] h100:4" in app.text
+        await pilot.press("enter", "space")
+        await app.workers.wait_for_complete()
+        assert engine.asked("plan")[-1][1:3] == ((HostName("h100"),), (4,))
 
 
 async def test_a_blocked_plan_cannot_be_started() -> None:

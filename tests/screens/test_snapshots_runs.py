@@ -9,9 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from cockpit.screens.launch import LaunchScreen
-from cockpit.widgets.log_view import LogView
 from cockpit.widgets.options import UiOptions
-from cockpit.widgets.row_list import RowList
 from tests.screens.fake_engine import FakeEngine
 from tests.screens.run_scenes import WatchedApp, busy_engine, plan_of
 
@@ -81,6 +79,15 @@ def test_in_plain_ascii(snap_compare: Compare, keys: tuple[str, ...]) -> None:
     assert snap_compare(app, terminal_size=(100, 30), run_before=after(*keys))
 
 
+@pytest.mark.parametrize(
+    "options", [UiOptions(theme="ansi-dark-ground"), UiOptions(glyphs="ascii", theme="light")],
+    ids=["16 colours", "ascii"],
+)  # fmt: skip
+def test_dialog_in_other_looks(snap_compare: Compare, options: UiOptions) -> None:
+    app = WatchedApp(staged(), options)
+    assert snap_compare(app, terminal_size=(80, 24), run_before=after("2", "down", "down", "x"))
+
+
 def test_a_search_in_the_log(snap_compare: Compare) -> None:
     keys = ("2", "down", "enter", "slash", *"loss", "enter", "N", "space")
     assert snap_compare(WatchedApp(staged()), terminal_size=(120, 40), run_before=after(*keys))
@@ -107,4 +114,3 @@ def test_few_widgets_are_mounted() -> None:
         return counts
 
     assert max(asyncio.run(count())) <= 40
-    assert LogView and RowList
