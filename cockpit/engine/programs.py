@@ -20,6 +20,7 @@ ProgramName: TypeAlias = Literal["probe", "supervisor"]
 REMOTE: Final = Path(__file__).resolve().parent.parent / "remote"
 _OWN_IMPORTS: Final = re.compile(rb"^(?:from|import) (\w+)", re.MULTILINE)
 _LATE_IMPORTS: Final = re.compile(rb"^[ \t]+(?:from|import) (\w+)", re.MULTILINE)
+_INDENT: Final = re.compile("^ +")
 _LISTS: Final = frozenset(
     f"nvmlDeviceGet{kind}RunningProcesses_v{version}"
     for kind in ("Compute", "Graphics")
@@ -60,7 +61,8 @@ def load_program(name: ProgramName) -> Program:
 def _code(path: Path) -> str:
     """A small program without its comments and blank lines: it travels with every start."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return "\n".join(line for line in lines if line.strip() and not line.startswith("#"))
+    code = [line for line in lines if line.strip() and not line.startswith("#")]
+    return "\n".join(_INDENT.sub(lambda blanks: " " * (len(blanks[0]) // 4), line) for line in code)
 
 
 def _own_modules(name: str) -> list[tuple[str, bytes]]:
