@@ -15,7 +15,6 @@ from probe_driver import Driver  # type: ignore[import-not-found]
 from probe_facts import facts  # type: ignore[import-not-found]
 from probe_host import HostReader  # type: ignore[import-not-found]
 from probe_processes import ProcessReader, Users, read  # type: ignore[import-not-found]
-from probe_smi_lists import SmiLists  # type: ignore[import-not-found]
 from probe_xids import KernelLog, XidBook, bus_key  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -63,7 +62,7 @@ class Probe:
         self.host = HostReader()
         self.markers = StuckMarkers(stuck_folder)
         total = self.host.memory()["mem_total_mib"]
-        processes = ProcessReader(self.users, SmiLists())
+        processes = ProcessReader(self.users)
         self.driver = Driver(processes, total << 20 if total else None, self.markers.other())
         self.driver.ask(False)
         self.disks = DiskWatch()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from probe_card import Card, CardReader  # type: ignore[import-not-found]
-    from probe_smi_lists import SmiLists  # type: ignore[import-not-found]
 
 CONTAINER_ENVIRON = 256 * 1024
 HERTZ = float(os.sysconf("SC_CLK_TCK") or 100)
@@ -86,9 +85,9 @@ class Users:
 class ProcessReader:
     """Lists of a card's processes, with what /proc adds. Remembers what does not change."""
 
-    def __init__(self, users: Users, other_lists: "SmiLists") -> None:
+    def __init__(self, users: Users) -> None:
         self.users = users
-        self.other_lists = other_lists
+        self.other_lists = None  # type: Any
         self.known = {}  # type: dict[int, dict[str, Any]]
         self.versions = {"Compute": [3, 2], "Graphics": [3, 2]}
         self.check_holders = os.path.exists("/dev/nvidiactl") and _own_namespace()
@@ -128,10 +127,19 @@ class ProcessReader:
                 card.off.add(kind)
             return None
         if kind == "Compute":
-            other = self.other_lists.of_card(card.now["uuid"])  # type: list[Any] | None
+            other = self._other_list(card.now["uuid"])
             if other is not None:
                 return other
         return [entry for entry in best if self._plausible([entry])]
+
+    def _other_list(self, uuid: str) -> "list[Any] | None":
+        """The processes of a card by nvidia-smi, which is loaded for drivers that need it."""
+        if self.other_lists is None:
+            from probe_smi_lists import SmiLists  # type: ignore[import-not-found]
+
+            self.other_lists = SmiLists()
+        found = self.other_lists.of_card(uuid)  # type: list[Any] | None
+        return found
 
     def _plausible(self, listed: "list[Any]") -> bool:
         """A driver once changed the struct under the same symbol: its pids are no pids."""

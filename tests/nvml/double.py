@@ -64,9 +64,9 @@ def _compile(folder: Path, missing: Sequence[str]) -> None:
 
 
 def cached_build(missing: Sequence[str] = ()) -> Path:
-    """The double in this user's temporary folder: built by the first who asks."""
-    folder = Path(tempfile.gettempdir()) / f"cockpit-tests-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    """The double in pytest's own cache folder: built by the first who asks."""
+    folder = HERE.parents[1] / ".pytest_cache" / "nvml-double"
+    folder.mkdir(parents=True, exist_ok=True)
     return build(folder, missing)
 
 
