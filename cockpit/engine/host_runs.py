@@ -91,7 +91,8 @@ class HostRuns:
     async def close(self) -> None:
         self._stop_serving()
         await self.followers.close()
-        await end(*self._leaving, limit_s=CLOSE_LIMIT_S)
+        if self._leaving:
+            await asyncio.wait(self._leaving, timeout=CLOSE_LIMIT_S)
 
     # -- what others may ask -------------------------------------------------------------
 

@@ -89,7 +89,8 @@ async def test_a_vllm_that_has_no_room_for_its_cache_says_what_to_set(desk: Desk
     said = desk.file("said", KV.replace("\\n", "\n"))
     server = desk.file("vllm", f"#!/bin/sh\ncat {said}; exit 1\n")
     Path(server).chmod(0o755)
-    text = f'name = "serve"\nkind = "vllm"\n[vllm]\nmodel = "m"\n[env]\nset = {{ PATH = "{desk.folder}:/usr/bin:/bin" }}\n'
+    env = f'[env]\nset = {{ PATH = "{desk.folder}:/usr/bin:/bin" }}\n'
+    text = f'name = "serve"\nkind = "vllm"\n[vllm]\nmodel = "m"\n{env}'
     path = desk.file("serve.toml", text)
     done = await desk.call("run", path, "--json")
     (incident,) = incidents(done, "kv_cache")
