@@ -101,6 +101,8 @@ class Probe:
         if "gpus_mono" in record:
             record["gpus_mono"] = min(round(record["gpus_mono"], 3), record["mono"])
         self.markers.mark(self.driver.told_hung)
+        if self.driver.stuck:
+            self.driver.stuck = self.markers.other()
         self.seq += 1
         self.write(record)
 

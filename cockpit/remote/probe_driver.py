@@ -44,7 +44,7 @@ class Driver:
         self.retries = 0
         self.retry_at = 0.0
         self.error = None  # type: tuple[str, str] | None
-        self.told_hung = False
+        self.told_hung = self.told_cards = False
         self.opened = False
         self.readings = 0
         self.xids_due = 0.0
@@ -69,11 +69,7 @@ class Driver:
             if self.opened:
                 self.longest = max(took, 0.9 * self.longest)
             self.asked_at = None
-            if self.told_hung:
-                self.told_hung = False
-                self._resend()
-                return dict({"gpu_error_code": None, "gpu_error": None}, **self._error_again())
-            return self.news
+            return self._after_silence() if self.told_hung else self.news
         return self._silence()
 
     def silent_s(self) -> float:
@@ -94,6 +90,7 @@ class Driver:
         words = "driver not answering for %d s" % silent
         news = {"gpu_error_code": "driver_hung", "gpu_error": words}  # type: dict[str, Any]
         if not self.told_hung and self.reader is not None:
+            self.told_cards = True
             news["gpus"] = [
                 {"index": card.index, "error": "driver not answering", "error_code": "driver_hung"}
                 for card in self.reader.cards
@@ -101,16 +98,17 @@ class Driver:
         self.told_hung = True
         return news
 
-    def _resend(self) -> None:
-        """After a silence every value is told anew."""
-        if self.reader is not None:
+    def _after_silence(self) -> "dict[str, Any]":
+        """The answer that came at last; every value of a card that was given up is told anew, next."""
+        code, words = self.error or (None, None)
+        news = dict({"gpu_error_code": code, "gpu_error": words}, **self.news)
+        if self.told_cards:
+            news.pop("gpus", None)
             for card in self.reader.cards:
                 card.sent = {"error": "driver not answering", "error_code": "driver_hung"}
                 card.due = [0.0, 0.0, 0.0]
-
-    def _error_again(self) -> "dict[str, Any]":
-        code, text = self.error or (None, None)
-        return {"gpu_error_code": code, "gpu_error": text} if code else {}
+        self.told_hung = self.told_cards = False
+        return news
 
     def _run(self) -> None:
         while True:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-SOURCE, SMI_SOURCE = HERE / "double.c", HERE / "smi.c"
+SOURCE, HEADER, SMI_SOURCE = HERE / "double.c", HERE / "scenario.h", HERE / "smi.c"
 WARNINGS = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
@@ -29,7 +29,7 @@ def compiler() -> str:
 
 def build(folder: Path, missing: Sequence[str] = ()) -> Path:
     """A folder with libnvidia-ml.so.1 and bin/nvidia-smi; `missing` symbols make an old driver."""
-    key = hashlib.sha256(SOURCE.read_bytes() + SMI_SOURCE.read_bytes())
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in (SOURCE, HEADER, SMI_SOURCE)))
     key.update(" ".join(sorted(missing)).encode())
     target = folder / f"nvml-double-{key.hexdigest()[:16]}"
     if target.exists():

@@ -185,8 +185,10 @@ def test_a_hung_driver_stops_neither_the_host_nor_a_second_look(tmp_path: Path) 
                 other.gpu_error or ""
             )
             assert second.until(lambda sample: sample.cpu_pct is not None).gpus == ()
-    driver.scenario.write(healthy(2))
-    assert card(first_of(driver)).util_pct == 97, "the mark of the dead probe still counts"
+            driver.scenario.write(healthy(2))
+            os.kill(_python_of(probe), signal.SIGKILL)
+            back = second.until(lambda sample: bool(sample.gpus), 20.0)
+    assert (card(back).util_pct, back.gpu_error_code) == (97, None)
 
 
 def test_a_slow_driver_is_not_a_dead_one(tmp_path: Path) -> None:

@@ -293,6 +293,23 @@ def test_nvidia_smi_is_found_outside_the_path(
     assert smi.find_smi() is None
 
 
+def test_an_answer_that_comes_after_all_is_told_whole(parts: dict[str, ModuleType]) -> None:
+    class Quiet(parts["probe_driver"].Driver):  # type: ignore[misc]
+        def _run(self) -> None:
+            """No thread: the test answers."""
+
+    driver = Quiet(None, None, None)
+    driver.ask(False)
+    driver.asked_at -= 60.0
+    assert driver.collect(0.0)["gpu_error_code"] == "driver_hung"
+    driver.news = {"cards": [0], "gpus": [{"index": 0}], "gpu_error_code": None, "gpu_error": None}
+    driver.go.acquire()
+    driver.done.release()
+    assert driver.collect(0.0) == driver.news and not driver.told_hung
+    driver.ask(False)
+    assert driver.collect(0.0) == {}, "a new silence begins quietly"
+
+
 def test_the_encoder_writes_what_json_reads(parts: dict[str, ModuleType]) -> None:
     import json
 
