@@ -40,36 +40,37 @@ def letters(known: KnownKeys) -> str:
 @pytest.mark.parametrize(
     ("line", "endpoint", "expected"),
     [
-        (f"[203.0.113.5]:41234 {A}", BOX, "A"),
-        (f"[other]:1,[203.0.113.5]:41234 {A} a comment", BOX, "A"),
-        (f"203.0.113.5 {A}", BOX, ""),
-        (f"[203.0.113.5]:22 {A}", BOX, ""),
-        (f"[203.0.113.5]:4123 {A}", BOX, ""),
-        (f"{hashed_name('[203.0.113.5]:41234', SALT).decode()} {A}", BOX, "A"),
-        (f"{hashed_name('203.0.113.5', SALT).decode()} {A}", BOX, ""),
-        (f"h100.example {A}", PLAIN, "A"),
-        (f"[h100.example]:22 {A}", PLAIN, "A"),
-        (f"H100.Example {A}", PLAIN, "A"),
-        (f"{hashed_name('h100.example', SALT).decode()} {A}", PLAIN, "A"),
-        (f"*.example {A}", PLAIN, "A"),
-        (f"*.example,!h100.example {A}", PLAIN, ""),
-        (f"h?00.example {A}", PLAIN, "A"),
-        (f"*.example {A}", replace(PLAIN, port=2222), ""),
-        (f"[*.example]:2222 {A}", replace(PLAIN, port=2222), "A"),
-        (f"# h100.example {A}", PLAIN, ""),
+        ("[203.0.113.5]:41234 KEY_A", BOX, "A"),
+        ("[other]:1,[203.0.113.5]:41234 KEY_A a comment", BOX, "A"),
+        ("203.0.113.5 KEY_A", BOX, ""),
+        ("[203.0.113.5]:22 KEY_A", BOX, ""),
+        ("[203.0.113.5]:4123 KEY_A", BOX, ""),
+        (f"{hashed_name('[203.0.113.5]:41234', SALT).decode()} KEY_A", BOX, "A"),
+        (f"{hashed_name('203.0.113.5', SALT).decode()} KEY_A\", BOX, ""),
+        ("h100.example KEY_A", PLAIN, "A"),
+        ("[h100.example]:22 KEY_A", PLAIN, "A"),
+        ("H100.Example KEY_A", PLAIN, "A"),
+        (f"{hashed_name('h100.example', SALT).decode()} KEY_A\", PLAIN, "A"),
+        ("*.example KEY_A", PLAIN, "A"),
+        ("*.example,!h100.example KEY_A", PLAIN, ""),
+        ("h?00.example KEY_A", PLAIN, "A"),
+        ("*.example KEY_A", replace(PLAIN, port=2222), ""),
+        ("[*.example]:2222 KEY_A", replace(PLAIN, port=2222), "A"),
+        ("# h100.example KEY_A", PLAIN, ""),
         ("h100.example ssh-ed25519 AAAAnonsense", PLAIN, ""),
         ("h100.example", PLAIN, ""),
-        (f"|1|bad|hash {A}", PLAIN, ""),
-        (f"pod {A}", replace(BOX, host_key_alias="pod"), "A"),
-        (f"[203.0.113.5]:41234 {A}", replace(BOX, host_key_alias="pod"), ""),
-        (f"[2001:db8::1]:41234 {A}", replace(BOX, address="2001:DB8::1"), "A"),
+        ("|1|bad|hash KEY_A", PLAIN, ""),
+        ("pod KEY_A", replace(BOX, host_key_alias="pod"), "A"),
+        ("[203.0.113.5]:41234 KEY_A", replace(BOX, host_key_alias="pod"), ""),
+        ("[2001:db8::1]:41234 KEY_A", replace(BOX, address="2001:DB8::1"), "A"),
     ],
 )
 def test_a_host_is_looked_up_by_name_and_port_only(
     tmp_path: Path, line: str, endpoint: Endpoint, expected: str
 ) -> None:
-    assert letters(asked(tmp_path, line + "\n", "", endpoint)) == expected
-    assert letters(asked(tmp_path, "", line + "\n", endpoint)) == expected
+    written = line.replace("KEY_A", A) + "\n"  # a key in a test's id would differ between workers
+    assert letters(asked(tmp_path, written, "", endpoint)) == expected
+    assert letters(asked(tmp_path, "", written, endpoint)) == expected
 
 
 def test_our_file_decides_where_it_knows_the_host(tmp_path: Path) -> None:
