@@ -31,11 +31,11 @@ def probe_cpu_s(environ: dict[str, str], folder: Path) -> tuple[float, int]:
         assert probe.stdout is not None and probe.stdin is not None
         for _ in range(5):
             probe.stdout.readline()
-        before = tree_cost(probe.pid)[0]
+        before = tree_cost(probe.pid).cpu_s
         begun_s, lines = time.monotonic(), 0
         while time.monotonic() - begun_s < SECONDS:
             lines += bool(probe.stdout.readline())
-        cpu_s = tree_cost(probe.pid)[0] - before
+        cpu_s = tree_cost(probe.pid).cpu_s - before
         probe.stdin.close()
         probe.kill()
     return cpu_s, lines

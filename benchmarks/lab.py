@@ -1,4 +1,4 @@
-"""The bench's hosts: one private sshd on loopback under several ports, eight simulated cards behind real NVML calls."""
+"""The bench's hosts: one private sshd on loopback under several ports, simulated cards behind real NVML calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +24,32 @@ PEERS = ("mnvitop==1.0.0", "clustop==0.1.0", "gpustat==1.1.1")
 
 
 @dataclass(frozen=True, slots=True)
+class LabHost:
+    """A host as cockpit knows it by hosts.toml, and everyone else by an `ssh` of the lab's."""
+
+    name: str
+    port: int
+    python: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Lab:
-    """Hosts named h0, h1, … that cockpit knows by hosts.toml and everyone else by an `ssh` of the lab's."""
+    """A laptop and its hosts, h0, h1, …"""
 
     home: Home
     laptop: Laptop
     sshd: OpenSshServer
     driver: Driver
-    names: tuple[str, ...]
-    ports: tuple[int, ...]
+    hosts: tuple[LabHost, ...]
     ssh_folder: Path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(host.name for host in self.hosts)
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return tuple(host.port for host in self.hosts)
 
     def environ(self) -> dict[str, str]:
         """For any program: cockpit's home, and an `ssh` that knows the hosts and checks their key."""
@@ -46,67 +62,96 @@ class Lab:
         }
 
 
+def changing(cards: int) -> list[str]:
+    """Cards on which every number that is shown differs from one second to the next."""
+    lines = healthy(cards)
+    for card in range(cards):
+        period_s = 7.1 + 1.3 * card
+        lines += [
+            f"gpu {card} util wave 20 99 {period_s}",
+            f"gpu {card} mem_util wave 10 80 {period_s}",
+            f"gpu {card} mem_used wave 9000 71000 {4 * period_s}",
+            f"gpu {card} temp wave 45 82 {2 * period_s}",
+            f"gpu {card} power wave 180 695 {period_s}",
+            f"gpu {card} sm_clock wave 1200 1980 {period_s}",
+        ]
+    return lines
+
+
 @asynccontextmanager
-async def lab(hosts: int = 8, cards: int = 8) -> AsyncIterator[Lab]:
+async def lab(
+    hosts: int = 8, cards: int = 8, *, changing_hosts: int | None = None
+) -> AsyncIterator[Lab]:
+    """`hosts` hosts of `cards` cards; on all of them, or on the first `changing_hosts`, every number moves."""
     folder = Path(tempfile.mkdtemp(prefix="cockpit-bench-"))
     try:
-        async with _lab(folder, hosts, cards) as made:
+        async with _lab(folder, hosts, cards, changing_hosts) as made:
             yield made
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @asynccontextmanager
-async def _lab(folder: Path, hosts: int, cards: int) -> AsyncIterator[Lab]:
-    driver = make_driver(folder, healthy(cards))
+async def _lab(
+    folder: Path, hosts: int, cards: int, changing_hosts: int | None
+) -> AsyncIterator[Lab]:
+    driver = make_driver(folder, changing(cards) if changing_hosts is None else healthy(cards))
     laptop = Laptop(folder / "laptop")
     more = [free_port() for _ in range(min(hosts, PORTS) - 1)]
     path = f"{driver.bin}:{Path(sys.executable).parent}:{peers_bin()}:/usr/local/bin:/usr/bin:/bin"
+    server = folder / "sshd"
     options = [
-        f"SetEnv LD_LIBRARY_PATH={driver.library} NVML_DOUBLE={driver.scenario.path} PATH={path}",
+        # sshd takes the first SetEnv only, and its end finds what it started by this mark.
+        f"SetEnv COCKPIT_TEST_SSHD={server} LD_LIBRARY_PATH={driver.library}"
+        f" NVML_DOUBLE={driver.scenario.path} PATH={path}",
         "MaxStartups 100:30:200",
         *(f"Port {port}" for port in more),
     ]
-    async with openssh(folder / "sshd", authorized=[laptop.identity], options=options) as sshd:
-        names = tuple(f"h{number}" for number in range(hosts))
-        every = (sshd.port, *more)
-        ports = tuple(every[number % len(every)] for number in range(hosts))
-        _write_hosts(laptop, sshd, names, ports)
-        ssh_folder = _write_ssh(folder, laptop, sshd, names, ports)
-        yield Lab(laptop.home, laptop, sshd, driver, names, ports, ssh_folder)
+    async with openssh(server, authorized=[laptop.identity], options=options) as sshd:
+        pythons = _pythons(folder, hosts, cards, changing_hosts or 0)
+        ports = (sshd.port, *more)
+        known = tuple(
+            LabHost(f"h{number}", ports[number % len(ports)], python)
+            for number, python in enumerate(pythons)
+        )
+        _write_hosts(laptop, sshd, known)
+        yield Lab(laptop.home, laptop, sshd, driver, known, _write_ssh(folder, laptop, sshd, known))
 
 
-def _write_hosts(
-    laptop: Laptop, sshd: OpenSshServer, names: tuple[str, ...], ports: tuple[int, ...]
-) -> None:
+def _pythons(folder: Path, hosts: int, cards: int, changing_hosts: int) -> list[Path]:
+    """The Python of each host; that of a host whose numbers move points at a scenario of its own."""
+    found = [Path(sys.executable)] * hosts
+    if changing_hosts:
+        scenario = folder / "changing"
+        scenario.write_text("\n".join(changing(cards)) + "\n")
+        python = folder / "python"
+        python.write_text(f'#!/bin/sh\nNVML_DOUBLE="{scenario}" exec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+        found[:changing_hosts] = [python] * changing_hosts
+    return found
+
+
+def _write_hosts(laptop: Laptop, sshd: OpenSshServer, hosts: Sequence[LabHost]) -> None:
     tables = [
-        f'[hosts.{name}]\nhost = "127.0.0.1"\nport = {port}\nuser = "{sshd.user}"\n'
-        f'identity = "{laptop.identity.file}"\npython = "{sys.executable}"\n'
-        for name, port in zip(names, ports, strict=True)
+        f'[hosts.{host.name}]\nhost = "127.0.0.1"\nport = {host.port}\nuser = "{sshd.user}"\n'
+        f'identity = "{laptop.identity.file}"\npython = "{host.python}"\n'
+        for host in hosts
     ]
     laptop.home.hosts_toml.write_text("\n".join(tables))
     key = sshd.known_hosts_line.split(" ", 1)[1]
-    known = [f"[127.0.0.1]:{port} {key}" for port in sorted(set(ports))]
+    known = [f"[127.0.0.1]:{port} {key}" for port in sorted({host.port for host in hosts})]
     laptop.home.known_hosts.write_text("".join(known))
 
 
-def _write_ssh(
-    folder: Path,
-    laptop: Laptop,
-    sshd: OpenSshServer,
-    names: tuple[str, ...],
-    ports: tuple[int, ...],
-) -> Path:
+def _write_ssh(folder: Path, laptop: Laptop, sshd: OpenSshServer, hosts: Sequence[LabHost]) -> Path:
+    """A folder with an `ssh` for the peers, which take host names and no options."""
     config = folder / "ssh_config"
-    hosts = [
-        f"Host {name}\n  HostName 127.0.0.1\n  Port {port}\n"
-        for name, port in zip(names, ports, strict=True)
-    ]
-    hosts.append(
+    blocks = [f"Host {host.name}\n  HostName 127.0.0.1\n  Port {host.port}\n" for host in hosts]
+    blocks.append(
         f"Host *\n  User {sshd.user}\n  IdentityFile {laptop.identity.file}\n  IdentitiesOnly yes\n"
         f"  UserKnownHostsFile {laptop.home.known_hosts}\n  GlobalKnownHostsFile /dev/null\n"
     )
-    config.write_text("\n".join(hosts))
+    config.write_text("\n".join(blocks))
     bin_folder = folder / "client-bin"
     bin_folder.mkdir()
     ssh = bin_folder / "ssh"

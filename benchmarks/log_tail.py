@@ -17,9 +17,9 @@ LINE = b"{'loss': 1.8342, 'grad_norm': 0.71, 'learning_rate': 8.1e-05, 'epoch': 
 
 async def ours_mb_s(made: Lab, path: Path) -> float:
     transport = made.laptop.transport(made.sshd)
+    begun_s = time.perf_counter()
     await transport.connect()
     try:
-        begun_s = time.perf_counter()
         channel = await transport.open(f"exec cat '{path}'".encode())
         size = 0
         while piece := await channel.read(1 << 18):
@@ -56,7 +56,7 @@ async def run() -> None:
             ours.append(await ours_mb_s(made, path))
     ratios = [mine / base for mine, base in zip(ours, cat, strict=True)]
     print(f"our transport, median of {ROUNDS}: {statistics.median(ours):.0f} MB/s")
-    print(f"ssh host cat:               {statistics.median(cat):.0f} MB/s, handshake included")
+    print(f"ssh host cat:               {statistics.median(cat):.0f} MB/s; handshakes included")
     print(f"ratio, pair by pair, median: {statistics.median(ratios):.2f} (to reach: 0.7)")
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import fcntl
 import json
 import os
-import pty
-import struct
-import subprocess
 import sys
-import termios
-import threading
+import tempfile
 import time
+from pathlib import Path
 
+from benchmarks.on_pty import OnPty
 from cockpit.engine.api import LogLine
 
 LINES_PER_S = 50_000
+SECONDS = 10.0
+WARM_UP_S = 2.0
 KEPT = 100_000
 TEXT = (
     "{'loss': 1.8342, 'grad_norm': 0.7132, 'learning_rate': 8.1e-05, 'epoch': 0.41, 'step': %d}"
@@ -63,8 +61,8 @@ class SyntheticLog:
         """Nothing is held."""
 
 
-def child(seconds: float, lines_per_s: int) -> None:
-    """The app under test; its last words go to the file descriptor 3."""
+def child(lines_per_s: int, answer: Path) -> None:
+    """The app under test; at its end it writes what it took to `answer`."""
     from textual.app import App, ComposeResult
 
     from cockpit.widgets.log_pane import LogPane
@@ -81,8 +79,8 @@ def child(seconds: float, lines_per_s: int) -> None:
             pane.view.show(log)
             pane.view.focus()
             self.set_interval(0.05, log.grow)
-            self.set_timer(2.0, lambda: spent.append(time.process_time()))
-            self.set_timer(2.0 + seconds, self.finish)
+            self.set_timer(WARM_UP_S, lambda: spent.append(time.process_time()))
+            self.set_timer(WARM_UP_S + SECONDS, self.finish)
 
         def finish(self) -> None:
             spent.append(time.process_time())
@@ -90,59 +88,39 @@ def child(seconds: float, lines_per_s: int) -> None:
 
     Bench().run()
     facts = {"cpu_s": spent[1] - spent[0], "lines": log.total_lines, "reads": log.reads}
-    os.write(3, json.dumps(facts).encode())
+    answer.write_text(json.dumps(facts))
 
 
-def measure(seconds: float, lines_per_s: int) -> dict[str, float]:
-    """CPU seconds and terminal bytes of one child on a pty of 200x50."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
-    read_end, write_end = os.pipe()
-    script = f"import os; os.dup2({write_end}, 3); from benchmarks.log_view import child; child({seconds}, {lines_per_s})"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdin=slave, stdout=slave, stderr=slave, pass_fds=(write_end, 3) if write_end == 3 else (write_end,),
-        env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}, start_new_session=True,
-    )  # fmt: skip
-    os.close(slave)
-    os.close(write_end)
-    written = 0
-
-    def drain() -> None:
-        nonlocal written
-        while True:
-            try:
-                data = os.read(master, 65536)
-            except OSError:
-                return
-            if not data:
-                return
-            written += len(data)
-
-    thread = threading.Thread(target=drain, daemon=True)
-    thread.start()
-    facts: dict[str, float] = json.loads(os.read(read_end, 4096) or b"{}")
-    process.wait(timeout=20)
-    os.close(read_end)
-    os.close(master)
-    return {**facts, "terminal_kb_s": written / 1000 / seconds}
+def measure(lines_per_s: int, folder: Path) -> dict[str, float]:
+    """What one child took on a pty of 200x50."""
+    answer = folder / "answer"
+    argv = [sys.executable, "-m", "benchmarks.log_view", str(lines_per_s), str(answer)]
+    environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    program = OnPty(argv, environ, 200, 50)
+    try:
+        program.process.wait(WARM_UP_S + SECONDS + 20.0)
+        facts: dict[str, float] = json.loads(answer.read_text())
+    finally:
+        program.end()
+    return {**facts, "drawn_kb_s": program.drawn / 1000.0 / (WARM_UP_S + SECONDS)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    seconds = parser.parse_args().seconds
-    idle = measure(seconds, 0)
-    flood = measure(seconds, LINES_PER_S)
-    drawing = (flood["cpu_s"] - idle["cpu_s"]) / seconds
-    print(f"log view, 200x50 pty, {LINES_PER_S} lines/s for {seconds:.0f} s")
-    print(f"  drawing            {drawing:6.1%} of a core  (to reach: 10 %)")
+    with tempfile.TemporaryDirectory(prefix="cockpit-bench-") as folder:
+        idle = measure(0, Path(folder))
+        flood = measure(LINES_PER_S, Path(folder))
+    drawing = (flood["cpu_s"] - idle["cpu_s"]) / SECONDS
+    print(f"log view, 200x50 pty, {LINES_PER_S:,} lines/s for {SECONDS:.0f} s")
+    print(f"drawing:   {drawing:.1%} of a core (to reach: 10 %)")
     print(
-        f"  whole app          {flood['cpu_s'] / seconds:6.1%} of a core, idle {idle['cpu_s'] / seconds:.1%}"
+        f"whole app: {flood['cpu_s'] / SECONDS:.1%} of a core, {idle['cpu_s'] / SECONDS:.1%} without lines"
     )
-    print(f"  lines              {flood['lines']:,.0f} arrived, {flood['reads']:,.0f} read")
-    print(f"  terminal           {flood['terminal_kb_s']:6.1f} kB/s")
+    print(f"lines:     {flood['lines']:,.0f} arrived, {flood['reads']:,.0f} read")
+    print(f"drawn:     {flood['drawn_kb_s']:.1f} kB/s")
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 3:
+        child(int(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        main()

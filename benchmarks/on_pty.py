@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
-PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+RECENT_BYTES = 1 << 16
+"""What is searched for a text that is waited for: a screen and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Cost:
     seconds: float
     cpu_s: float
     rss_mib: float
+    peak_mib: float
+    """The most that was resident since the start, process by process."""
     processes: int
     drawn_bytes: int
 
@@ -49,29 +52,38 @@ class OnPty:
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._begun_s = time.perf_counter()
         self.process = subprocess.Popen(
             list(argv), stdin=slave, stdout=slave, stderr=slave, env=dict(environ),
             start_new_session=True,
         )  # fmt: skip
         os.close(slave)
         self.drawn = 0
-        self.screen = b""
+        self._ended = False
+        self._recent = b""
+        self._wanted: bytes | None = None
+        self._seen = threading.Event()
+        self._seen_s = 0.0
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        while True:
+        while not self._ended:
             try:
-                if not select.select([self._master], [], [], 0.5)[0]:
+                if not select.select([self._master], [], [], 0.2)[0]:
                     continue
                 data = os.read(self._master, 1 << 16)
-            except (OSError, ValueError):
-                return
-            if not data:
+            except OSError:
                 return
             self.drawn += len(data)
-            self.screen = (self.screen + data)[-(1 << 20) :]
+            self._recent = (self._recent + data)[-RECENT_BYTES:]
+            self._look_for_it()
             self._answer(data)
+
+    def _look_for_it(self) -> None:
+        if self._wanted is not None and self._wanted in self._recent and not self._seen.is_set():
+            self._seen_s = time.perf_counter()
+            self._seen.set()
 
     def _answer(self, data: bytes) -> None:
         """A terminal says where its cursor is and what it is when it is asked."""
@@ -85,22 +97,25 @@ class OnPty:
         os.write(self._master, keys)
 
     def wait_for(self, text: bytes, limit_s: float = 60.0) -> float:
-        """Seconds until `text` was drawn."""
-        begun_s = time.perf_counter()
-        while text not in self.screen:
-            if time.perf_counter() - begun_s > limit_s or self.process.poll() is not None:
+        """Seconds from the start until `text` was drawn."""
+        give_up_s = time.perf_counter() + limit_s
+        self._seen.clear()
+        self._wanted = text
+        self._look_for_it()
+        while not self._seen.wait(0.2):
+            if time.perf_counter() > give_up_s or self.process.poll() is not None:
                 raise TimeoutError(f"{text!r} was never drawn")
-            time.sleep(0.0005)
-        return time.perf_counter() - begun_s
+        return self._seen_s - self._begun_s
 
     def measure(self, seconds: float) -> Cost:
         """What the whole tree takes in the next `seconds`."""
-        cpu_before, _, _ = tree_cost(self.process.pid)
-        drawn, begun_s = self.drawn, time.perf_counter()
+        before, drawn = tree_cost(self.process.pid), self.drawn
+        begun_s = time.perf_counter()
         time.sleep(seconds)
-        cpu_after, rss_mib, processes = tree_cost(self.process.pid)
-        took_s = time.perf_counter() - begun_s
-        return Cost(took_s, cpu_after - cpu_before, rss_mib, processes, self.drawn - drawn)
+        after, took_s = tree_cost(self.process.pid), time.perf_counter() - begun_s
+        return replace(
+            after, seconds=took_s, cpu_s=after.cpu_s - before.cpu_s, drawn_bytes=self.drawn - drawn
+        )
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -110,22 +125,35 @@ class OnPty:
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)
+        self._ended = True
+        self._reader.join(2)
         os.close(self._master)
 
 
-def tree_cost(root: int) -> tuple[float, float, int]:
-    """(CPU seconds, resident MiB, processes) of a process, its live descendants and those it has reaped."""
-    cpu_s, rss_mib, count = 0.0, 0.0, 0
+def tree_cost(root: int) -> Cost:
+    """A process, its live descendants and those it has reaped, from the start until now."""
+    cost = Cost(0.0, 0.0, 0.0, 0.0, 0, 0)
     for pid in _tree(root):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
-            pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
-        except (OSError, IndexError):
-            continue
-        cpu_s += sum(map(int, fields[11:15])) * TICK_S
-        rss_mib += pages * PAGE_MIB
-        count += 1
-    return cpu_s, rss_mib, count
+        with suppress(OSError, IndexError):
+            stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
+            status = dict(
+                line.split(b":", 1)
+                for line in Path(f"/proc/{pid}/status").read_bytes().splitlines()
+                if line.startswith((b"VmRSS", b"VmHWM"))
+            )
+            cost = replace(
+                cost,
+                cpu_s=cost.cpu_s + sum(map(int, stat[11:15])) * TICK_S,
+                rss_mib=cost.rss_mib + _mib(status.get(b"VmRSS")),
+                peak_mib=cost.peak_mib + _mib(status.get(b"VmHWM")),
+                processes=cost.processes + 1,
+            )
+    return cost
+
+
+def _mib(said: bytes | None) -> float:
+    """`  1234 kB` as MiB; nothing for a process that has just ended."""
+    return int(said.split()[0]) / 1024.0 if said else 0.0
 
 
 def _tree(root: int) -> list[int]:
