@@ -20,7 +20,7 @@ from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.agent import RunAgent
 from tests.agents import PipeTransport
 
-LIMIT_S = 30.0
+LIMIT_S = 60.0
 
 
 async def until(holds: Callable[[], object], what: str = "condition") -> None:
@@ -125,6 +125,13 @@ def of_home(home: Path) -> list[int]:
     mark = f"HOME={home}".encode()
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [pid for pid in pids if mark in environment_of(pid) and alive(pid)]
+
+
+def poke(fifo: Path, text: str = "\n") -> None:
+    """Write into a fifo that a job holds open; an error, and no wait, when none does."""
+    fd = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    os.write(fd, text.encode())
+    os.close(fd)
 
 
 def write_record(path: Path, value: object) -> None:

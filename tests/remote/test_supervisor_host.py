@@ -17,7 +17,7 @@ import pytest
 from cockpit.domain.models import RunId
 from cockpit.errors import LaunchFailed
 from tests.agents import SUPERVISOR, PipeTransport
-from tests.remote.supervised import Runs, assert_nothing_left, shell, spec, until
+from tests.remote.supervised import Runs, assert_nothing_left, poke, shell, spec, until
 
 RUN = RunId("a-1")
 
@@ -55,12 +55,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_a_full_disk_loses_no_exit_code(runs: Runs, small_disk: Path) -> None:
-    script = "cat /dev/zero > fill; echo $$ > $HOME/full; read x < $HOME/go; exit 42"
+    script = "exec 5<> $HOME/go; cat /dev/zero > fill; echo $$ > $HOME/full; read x <&5; exit 42"
     os.mkfifo(runs.home / "go")
     await runs.agent.start(shell(RUN, script, run_root=str(small_disk), cwd=str(small_disk)))
     await runs.pid_of("full")
     assert os.statvfs(small_disk).f_bavail == 0
-    (runs.home / "go").write_text("\n")
+    poke(runs.home / "go")
     record = await runs.ended(RUN)
     assert (record.code, record.reason) == (42, "exited")
 

@@ -15,7 +15,7 @@ import pytest
 from cockpit.domain.models import RunId
 from cockpit.engine.agent import Data, End, Hole, TailFrame, Truncated
 from cockpit.errors import LinkLost, RunUnknown
-from tests.remote.supervised import Runs, shell, spec, until
+from tests.remote.supervised import Runs, poke, shell, spec, until
 
 RUN = RunId("a-1")
 MIB = 1 << 20
@@ -86,20 +86,25 @@ async def test_the_end_comes_after_the_last_byte_and_says_how(runs: Runs) -> Non
 
 async def test_the_end_is_told_when_the_supervisor_is_dead(runs: Runs) -> None:
     os.mkfifo(runs.home / "go")
-    await runs.agent.start(shell(RUN, "echo $$ > $HOME/job; read x < $HOME/go; echo last; exit 4"))
+    await runs.agent.start(
+        shell(RUN, "exec 5<> $HOME/go; echo $$ > $HOME/job; read x <&5; echo last; exit 4")
+    )
     await runs.pid_of("job")
     os.kill(runs.supervisor_pid(RUN), 9)
     waiting = asyncio.ensure_future(everything(runs.agent.tail(RUN)))
-    (runs.home / "go").write_text("\n")
+    poke(runs.home / "go")
     assert await waiting == b"last\n"
 
 
 async def test_a_line_arrives_as_it_is_written(runs: Runs) -> None:
     os.mkfifo(runs.home / "go")
-    await runs.agent.start(shell(RUN, "exec 5<> $HOME/go; while read x <&5; do echo $x; done"))
+    await runs.agent.start(
+        shell(RUN, "exec 5<> $HOME/go; echo $$ > $HOME/job; while read x <&5; do echo $x; done")
+    )
+    await runs.pid_of("job")
     async with aclosing(runs.agent.tail(RUN)) as frames:
         for word in ("one", "two", "three"):
-            (runs.home / "go").write_text(word + "\n")
+            poke(runs.home / "go", word + "\n")
             frame = await anext(frames)
             assert isinstance(frame, Data) and frame.data == word.encode() + b"\n"
     await runs.agent.stop(RUN)
@@ -151,25 +156,25 @@ async def test_who_wants_to_keep_up_skips(runs: Runs) -> None:
 
 async def test_a_log_that_its_job_truncates_begins_again(runs: Runs) -> None:
     os.mkfifo(runs.home / "go")
-    script = 'echo first; read x < $HOME/go; : > "$COCKPIT_DIR/log"; echo 2'
+    script = 'exec 5<> $HOME/go; echo first; read x <&5; : > "$COCKPIT_DIR/log"; echo 2'
     await runs.agent.start(shell(RUN, script))
     frames: list[TailFrame] = []
     async for frame in runs.agent.tail(RUN):
         frames.append(frame)
         if frame == Data(0, b"first\n"):
-            (runs.home / "go").write_text("\n")
+            poke(runs.home / "go")
     assert frames[:-1] == [Data(0, b"first\n"), Truncated(0), Data(0, b"2\n")]
 
 
 async def test_the_middle_of_a_long_log_is_given_back(runs: Runs) -> None:
     """Offsets stay, the start and the end are kept, and no zero of the hole is taken for text."""
-    script = "yes 0123456789abcde | head -c 12000000; read x < $HOME/go"
+    script = "exec 5<> $HOME/go; yes 0123456789abcde | head -c 12000000; read x <&5"
     os.mkfifo(runs.home / "go")
     await runs.agent.start(shell(RUN, script, log_max_mib=1))
     log = runs.folder(RUN) / "log"
     await until(lambda: log.stat().st_size == 12_000_000)
     await until(lambda: log.stat().st_blocks * 512 < 2 * MIB, "the middle is given back")
-    (runs.home / "go").write_text("\n")
+    poke(runs.home / "go")
     assert log.stat().st_size == 12_000_000
     record = await runs.ended(RUN)
     assert record.log_hole is not None
