@@ -99,7 +99,8 @@ class JsonReport(_Report):
         assembler = self._assembler
         states = [(line.offset, line.text) for line in self._redrawn.values()]
         self._redrawn.clear()
-        if assembler.open_bar and assembler.open_text != self._told_open:
+        is_bar = assembler.open_bar or bool(states)
+        if is_bar and assembler.open_text != self._told_open:
             self._told_open = assembler.open_text
             states.append((assembler.open_offset, self._told_open))
         for offset, text in states:

@@ -29,6 +29,8 @@ class OutStream:
 
     async def write(self, data: bytes) -> None:
         view = memoryview(data)
+        if self._fd < 0:
+            raise ReaderGone
         try:
             while view:
                 if len(view) <= AT_ONCE_BYTES and self._is_writable(0):
