@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from textual.app import App
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
 from cockpit import app as app_module
 from cockpit.config.paths import Home
@@ -225,3 +228,13 @@ async def cockpit(
             await pilot.press(key)
             await pilot.pause()
         yield app, pilot
+
+
+async def workers_done(app: App[Any]) -> None:
+    """Until no worker is left; one that a newer one replaced is no failure."""
+    while app.workers:
+        try:
+            await app.workers.wait_for_complete()
+        except WorkerCancelled:
+            continue
+        return

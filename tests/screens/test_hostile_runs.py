@@ -12,7 +12,7 @@ from cockpit.engine.api import Check, LogLine, StopReport
 from cockpit.errors import LaunchFailed, Problem, ProfileError
 from tests.screens.fake_engine import FakeEngine, FakeLog, oom_incident, run_view
 from tests.screens.fleets import HOSTILE
-from tests.screens.run_scenes import busy_engine, cockpit, plan_of
+from tests.screens.run_scenes import busy_engine, cockpit, plan_of, workers_done
 from tests.screens.test_hostile import harmful
 
 EVIL = HOSTILE
@@ -63,10 +63,10 @@ async def test_no_screen_sends_what_a_terminal_would_obey(
     keys: tuple[str, ...], size: tuple[int, int]
 ) -> None:
     async with cockpit(evil_engine(), keys[0], size=size) as (app, pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         if keys[0] == "4":
             app.screen.action_plan_again()  # type: ignore[attr-defined]
-            await app.workers.wait_for_complete()
+            await workers_done(app)
         for key in keys[1:]:
             await pilot.press(key)
             await pilot.pause()
@@ -83,7 +83,7 @@ async def test_messages_about_failures_are_as_harmless() -> None:
         engine.plans[key] = ProfileError(problems=(problem,), file="f" + EVIL)
     async with cockpit(engine, "4") as (app, pilot):
         app.screen.action_plan_again()  # type: ignore[attr-defined]
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         await pilot.pause()
         assert harmful(app.take()) == {}
 
@@ -93,7 +93,7 @@ async def test_what_a_stop_left_is_as_harmless() -> None:
     run = RunId("r-7f3a")
     engine.runs.put(replace(run_view(), profile="p" + EVIL))
     async with cockpit(engine, "2", "x", "tab", "enter") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert "cmd" in app.text
         assert harmful(app.take()) == {}
         assert engine.asked("stop") == [(run,)]

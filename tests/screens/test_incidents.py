@@ -13,7 +13,7 @@ from cockpit.screens.run import RunScreen
 from cockpit.screens.run_lines import trouble_lines
 from cockpit.widgets.log_view import LogView
 from tests.screens.fake_engine import FakeEngine, leak_incident, oom_incident
-from tests.screens.run_scenes import busy_engine, cockpit, plan_of
+from tests.screens.run_scenes import busy_engine, cockpit, plan_of, workers_done
 
 OOM_KEY = "r-7f3a:gpu_oom"
 
@@ -113,7 +113,7 @@ async def test_apply_from_here_asks_with_the_diff() -> None:
 async def test_apply_without_a_patch_says_so() -> None:
     engine = busy_engine()
     async with cockpit(engine, "3", "down", "a") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert "No remedy" in app.said[-1]
 
 

@@ -11,12 +11,19 @@ from textual.widgets import Button, Input
 from cockpit.domain.models import HostName, RunId
 from cockpit.engine.api import Check, ProfileEntry
 from cockpit.errors import LaunchFailed, NotNow, Problem, ProfileError
+from cockpit.screens import launch
 from cockpit.screens.launch import LaunchScreen
 from cockpit.screens.run import RunScreen
 from cockpit.widgets.options import UiOptions
 from cockpit.widgets.row_list import RowList
 from tests.screens.fake_engine import FakeEngine, FakeLog, run_view
-from tests.screens.run_scenes import WatchedApp, busy_engine, cockpit, plan_of
+from tests.screens.run_scenes import WatchedApp, busy_engine, cockpit, plan_of, workers_done
+
+
+@pytest.fixture(autouse=True)
+def _a_cursor_that_never_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No timer plans by itself: a test says when."""
+    monkeypatch.setattr(launch, "PLAN_AFTER_S", 3_600.0)
 
 
 def ready_engine() -> FakeEngine:
@@ -44,7 +51,7 @@ async def planned(app: WatchedApp, pilot: Pilot[str], profile: str = "vllm") -> 
     screen.query_one("#profiles", RowList).select(str(entry.path))
     await pilot.pause()
     screen.action_plan_again()
-    await app.workers.wait_for_complete()
+    await workers_done(app)
     await pilot.pause()
 
 
@@ -71,11 +78,9 @@ async def test_checks_show_as_words() -> None:
 
 async def test_scrolling_through_the_list_asks_for_no_plan() -> None:
     engine = ready_engine()
-    async with cockpit(engine, "4") as (app, pilot):
-        await app.workers.wait_for_complete()
-        before = len(engine.asked("plan"))
+    async with cockpit(engine, "4") as (_app, pilot):
         await pilot.press("down", "down", "down", "down")
-        assert len(engine.asked("plan")) <= before + 1
+        assert engine.asked("plan") == []
 
 
 async def test_enter_moves_on_to_go_and_held_it_starts_nothing() -> None:
@@ -102,7 +107,7 @@ async def test_go_asks_names_the_price_and_then_shows_the_run() -> None:
         assert "Price: 8.90 USD/h." in app.text
         assert "closing cockpit" in app.text
         await pilot.press("tab", "enter")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         await pilot.pause()
         assert len(engine.asked("launch")) == 1
         assert isinstance(app.screen, RunScreen)
@@ -116,7 +121,7 @@ async def test_a_launch_that_fails_says_why_and_stays() -> None:
         await pilot.press("ctrl+g")
         await pilot.pause()
         await pilot.press("tab", "enter")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         await pilot.pause()
         assert "vllm was not started" in app.text
         assert "launch_failed" in app.text
@@ -127,17 +132,17 @@ async def test_space_takes_and_leaves_cards_of_one_host() -> None:
     async with cockpit(engine, "4") as (app, pilot):
         await planned(app, pilot)
         await pilot.press("enter", "down", "space")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert engine.asked("plan")[-1][1:3] == ((HostName("h100"),), (4, 5))
         await pilot.press("up", "space")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert engine.asked("plan")[-1][2] is None
 
 
 async def test_a_host_chosen_elsewhere_is_filled_in_and_esc_frees_it() -> None:
     engine = ready_engine()
     async with cockpit(engine, "4") as (app, pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         screen = app.screen
         assert isinstance(screen, LaunchScreen)
         screen.prefill(HostName("h100"), 5)
@@ -178,7 +183,7 @@ async def test_no_free_card_is_a_message_and_not_a_dialog() -> None:
         assert "no_free_gpu" in app.text
         assert "[ ] h100:4" in app.text
         await pilot.press("enter", "space")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert engine.asked("plan")[-1][1:3] == ((HostName("h100"),), (4,))
 
 
@@ -218,7 +223,7 @@ async def test_a_ready_profile_is_copied_and_becomes_ones_own(tmp_path: Path) ->
         await pilot.pause()
         app.screen.query_one(Input).value = str(target)
         await pilot.press("enter")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert 'name = "vllm"' in target.read_text()
 
 
@@ -245,7 +250,7 @@ async def test_ones_own_profiles_come_first() -> None:
     engine.profile_entries.append(mine)
     engine.plans[str(mine.path)] = ProfileError(file="zz.toml")
     async with cockpit(engine, "4") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert "! zz-mine" in app.rows[2]
 
 

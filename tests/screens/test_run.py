@@ -17,7 +17,7 @@ from cockpit.widgets.glyphs import UNICODE
 from cockpit.widgets.log_view import LogView
 from cockpit.widgets.memory_chart import MemoryChart, binned, column_glyph
 from tests.screens.fake_engine import WALL_S, FakeLog, run_view
-from tests.screens.run_scenes import OOM, TRAINING, busy_engine, cockpit, plan_of
+from tests.screens.run_scenes import OOM, TRAINING, busy_engine, cockpit, plan_of, workers_done
 from tests.screens.run_scenes import WatchedApp as App
 
 TO_OOM = ("2", "down", "enter")
@@ -172,7 +172,7 @@ async def test_the_whole_log_is_written_where_one_says(tmp_path: Path) -> None:
 
         app.screen.query_one(Input).value = str(target)
         await pilot.press("enter")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert engine.asked("save_log") == [(OOM, target)]
         assert str(target) in app.said[-1]
 
@@ -196,7 +196,7 @@ async def test_a_log_that_could_not_be_saved_says_why(tmp_path: Path) -> None:
 
         app.screen.query_one(Input).value = str(tmp_path / "a.log")
         await pilot.press("enter")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert "The log was not saved" in app.text
 
 
@@ -216,7 +216,7 @@ async def test_apply_starts_the_changed_run_and_goes_there() -> None:
     engine = busy_engine()
     engine.plans["qwen-lora"] = plan_of(engine.profile_entries[0])
     async with cockpit(engine, *TO_OOM, "a", "tab", "enter") as (app, pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         await pilot.pause()
         overrides = ('accelerate.args=["--batch", "4"]',)
         assert engine.asked("plan") == [("qwen-lora", (HostName("vast-a"),), None, overrides)]
@@ -231,7 +231,7 @@ async def test_apply_to_a_run_that_lives_says_that_it_is_stopped_first() -> None
         assert "Run r-7f3a still runs: it is stopped first" in app.text
         assert engine.asked("plan") == []
         await pilot.press("tab", "enter")
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert [name for name, _args in engine.calls if name in ("stop", "plan", "launch")] == [
             "stop", "plan", "launch",
         ]  # fmt: skip

@@ -14,7 +14,15 @@ from cockpit.screens.runs import matches
 from cockpit.widgets.run_row import Columns, RunRow
 from cockpit.widgets.run_words import cards_text, state_word
 from tests.screens.fake_engine import FakeEngine, run_view
-from tests.screens.run_scenes import OOM, QUEUED, TRAINING, busy_engine, cockpit, plan_of
+from tests.screens.run_scenes import (
+    OOM,
+    QUEUED,
+    TRAINING,
+    busy_engine,
+    cockpit,
+    plan_of,
+    workers_done,
+)
 from tests.screens.run_scenes import WatchedApp as App
 
 
@@ -133,7 +141,7 @@ async def test_stop_asks_first_and_cancel_stops_nothing() -> None:
 async def test_stop_runs_the_ladder_once_it_is_wanted() -> None:
     engine = busy_engine()
     async with cockpit(engine, "2", "down", "down", "x", "tab", "enter") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert engine.asked("stop") == [(TRAINING,)]
         assert any("nothing of it is left" in words for words in app.said)
 
@@ -144,7 +152,7 @@ async def test_what_a_stop_could_not_end_is_listed() -> None:
         TRAINING, ("INT", "TERM", "KILL"), (77,), ("python x.py",)
     )
     async with cockpit(engine, "2", "down", "down", "x", "tab", "enter") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert "pid 77  python x.py" in app.text
 
 
@@ -152,7 +160,7 @@ async def test_a_stop_that_cannot_reach_the_host_says_why() -> None:
     engine = busy_engine()
     engine.stop_reports[TRAINING] = LinkLost(host="h100")
     async with cockpit(engine, "2", "down", "down", "x", "tab", "enter") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert "llama-sft was not stopped" in app.text
         assert "link_lost" in app.text
 
@@ -178,7 +186,7 @@ async def test_an_event_before_the_first_paint_of_a_screen_is_no_trouble() -> No
 async def test_a_run_that_ended_is_not_stopped_again() -> None:
     engine = busy_engine()
     async with cockpit(engine, "2", "down", "x") as (app, _pilot):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         assert app.said[-1] == "qwen-lora has ended: exit 1"
         assert engine.asked("stop") == []
 

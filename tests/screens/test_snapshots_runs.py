@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from cockpit.screens.launch import LaunchScreen
 from cockpit.widgets.options import UiOptions
 from tests.screens.fake_engine import FakeEngine
-from tests.screens.run_scenes import WatchedApp, busy_engine, plan_of
+from tests.screens.run_scenes import WatchedApp, busy_engine, plan_of, workers_done
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 by_size = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -36,7 +36,7 @@ def after(*keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
         screen = pilot.app.screen
         if isinstance(screen, LaunchScreen):
             screen.action_plan_again()
-            await pilot.app.workers.wait_for_complete()
+            await workers_done(pilot.app)
         for _ in range(2):
             if hasattr(screen, "pull"):
                 screen.pull()
