@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+_COLOURS = re.compile(rb"\x1b\[[0-9;:]*m")
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 RECENT_BYTES = 1 << 16
 """What is searched for a text that is waited for: a screen and more."""
@@ -81,7 +83,9 @@ class OnPty:
             self._answer(data)
 
     def _look_for_it(self) -> None:
-        if self._wanted is not None and self._wanted in self._recent and not self._seen.is_set():
+        if self._wanted is None or self._seen.is_set():
+            return
+        if self._wanted in _COLOURS.sub(b"", self._recent):
             self._seen_s = time.perf_counter()
             self._seen.set()
 
