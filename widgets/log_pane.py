@@ -33,6 +33,7 @@ class LogPrompt(Horizontal):
     LogPrompt.-asking { display: block; }
     LogPrompt Static { width: auto; padding: 0 1; color: $accent; background: $panel; }
     LogPrompt Input { width: 1fr; border: none; height: 1; padding: 0; background: $panel; }
+    LogPrompt Input:focus { border: none; background-tint: $panel 0%; }
     LogPrompt #log-prompt-note { color: $text-muted; max-width: 60%; }
     """
 

@@ -193,13 +193,17 @@ class LogView(LogKeys, can_focus=True):
         row = self._rows[y - 1] if 0 < y <= len(self._rows) else None
         line = None if state is None or row is None else state.line(row[0])
         if state is None or row is None or line is None:
-            words = self._empty if y == 1 and not self._rows else ""
+            words = self._empty_words() if y == 1 and not self._rows else ""
             look = brush.look
             pen = (
                 Pen(look.text).add(look.glyphs.vertical, brush.border).add("  " + words, look.muted)
             )
             return pen.strip(brush.width)
         return Strip([brush.side, *self._strip(state, brush, line, row[1])], brush.width)
+
+    def _empty_words(self) -> str:
+        hidden = self._state is not None and self._state.filtered and len(self._state.log) > 0
+        return _("No line matches; esc shows all.") if hidden else self._empty
 
     def _strip(self, state: LogState, brush: Brush, line: LogLine, row: int) -> Strip:
         marks = self._marks(state, brush, line)

@@ -207,6 +207,28 @@ async def test_escape_in_the_prompt_takes_back_what_was_tried() -> None:
         assert app.view.has_focus
 
 
+@pytest.mark.parametrize("key", ["slash", "ampersand", "at"])
+async def test_what_is_typed_into_the_prompt_is_seen(key: str) -> None:
+    async with shown(CountingLog(50)) as (app, pilot):
+        await pilot.press(key)
+        await type_in(pilot, "line 4")
+        await pilot.pause()
+        assert "line 4 " in app.rows[-1]
+
+
+async def test_a_filter_that_nothing_matches_says_so() -> None:
+    async with shown(CountingLog(50)) as (app, pilot):
+        app.view.set_words(empty="Nothing printed yet.")
+        await pilot.press("ampersand")
+        await type_in(pilot, "absent")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.rows[1] == "  No line matches; esc shows all."
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.rows[-2] == "  line 50"
+
+
 async def test_a_regular_expression_with_a_mistake_is_told_in_the_prompt() -> None:
     async with shown(CountingLog(50)) as (app, pilot):
         await pilot.press("slash")
