@@ -18,6 +18,8 @@ from cockpit.transport.known_hosts import (
     record_key,
 )
 
+KEY = "KEY-A"
+"""Stands for the first key: a random one in a test's name would differ between workers."""
 KEYS = [asyncssh.generate_private_key("ssh-ed25519") for _ in range(4)]
 A, B, C, D = (" ".join(key.export_public_key().decode().split()[:2]) for key in KEYS)
 SALT = bytes(range(20))
@@ -40,35 +42,35 @@ def letters(known: KnownKeys) -> str:
 @pytest.mark.parametrize(
     ("line", "endpoint", "expected"),
     [
-        ("[203.0.113.5]:41234 KEY_A", BOX, "A"),
-        ("[other]:1,[203.0.113.5]:41234 KEY_A a comment", BOX, "A"),
-        ("203.0.113.5 KEY_A", BOX, ""),
-        ("[203.0.113.5]:22 KEY_A", BOX, ""),
-        ("[203.0.113.5]:4123 KEY_A", BOX, ""),
-        (f"{hashed_name('[203.0.113.5]:41234', SALT).decode()} KEY_A", BOX, "A"),
-        (f"{hashed_name('203.0.113.5', SALT).decode()} KEY_A\", BOX, ""),
-        ("h100.example KEY_A", PLAIN, "A"),
-        ("[h100.example]:22 KEY_A", PLAIN, "A"),
-        ("H100.Example KEY_A", PLAIN, "A"),
-        (f"{hashed_name('h100.example', SALT).decode()} KEY_A\", PLAIN, "A"),
-        ("*.example KEY_A", PLAIN, "A"),
-        ("*.example,!h100.example KEY_A", PLAIN, ""),
-        ("h?00.example KEY_A", PLAIN, "A"),
-        ("*.example KEY_A", replace(PLAIN, port=2222), ""),
-        ("[*.example]:2222 KEY_A", replace(PLAIN, port=2222), "A"),
-        ("# h100.example KEY_A", PLAIN, ""),
+        (f"[203.0.113.5]:41234 {KEY}", BOX, "A"),
+        (f"[other]:1,[203.0.113.5]:41234 {KEY} a comment", BOX, "A"),
+        (f"203.0.113.5 {KEY}", BOX, ""),
+        (f"[203.0.113.5]:22 {KEY}", BOX, ""),
+        (f"[203.0.113.5]:4123 {KEY}", BOX, ""),
+        (f"{hashed_name('[203.0.113.5]:41234', SALT).decode()} {KEY}", BOX, "A"),
+        (f"{hashed_name('203.0.113.5', SALT).decode()} {KEY}", BOX, ""),
+        (f"h100.example {KEY}", PLAIN, "A"),
+        (f"[h100.example]:22 {KEY}", PLAIN, "A"),
+        (f"H100.Example {KEY}", PLAIN, "A"),
+        (f"{hashed_name('h100.example', SALT).decode()} {KEY}", PLAIN, "A"),
+        (f"*.example {KEY}", PLAIN, "A"),
+        (f"*.example,!h100.example {KEY}", PLAIN, ""),
+        (f"h?00.example {KEY}", PLAIN, "A"),
+        (f"*.example {KEY}", replace(PLAIN, port=2222), ""),
+        (f"[*.example]:2222 {KEY}", replace(PLAIN, port=2222), "A"),
+        (f"# h100.example {KEY}", PLAIN, ""),
         ("h100.example ssh-ed25519 AAAAnonsense", PLAIN, ""),
         ("h100.example", PLAIN, ""),
-        ("|1|bad|hash KEY_A", PLAIN, ""),
-        ("pod KEY_A", replace(BOX, host_key_alias="pod"), "A"),
-        ("[203.0.113.5]:41234 KEY_A", replace(BOX, host_key_alias="pod"), ""),
-        ("[2001:db8::1]:41234 KEY_A", replace(BOX, address="2001:DB8::1"), "A"),
+        (f"|1|bad|hash {KEY}", PLAIN, ""),
+        (f"pod {KEY}", replace(BOX, host_key_alias="pod"), "A"),
+        (f"[203.0.113.5]:41234 {KEY}", replace(BOX, host_key_alias="pod"), ""),
+        (f"[2001:db8::1]:41234 {KEY}", replace(BOX, address="2001:DB8::1"), "A"),
     ],
 )
 def test_a_host_is_looked_up_by_name_and_port_only(
     tmp_path: Path, line: str, endpoint: Endpoint, expected: str
 ) -> None:
-    written = line.replace("KEY_A", A) + "\n"  # a key in a test's id would differ between workers
+    written = line.replace(KEY, A) + "\n"
     assert letters(asked(tmp_path, written, "", endpoint)) == expected
     assert letters(asked(tmp_path, "", written, endpoint)) == expected
 
