@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cockpit.domain.models import RunId
+from cockpit.domain.readiness import Readiness
 from cockpit.engine.bounds import end
 from cockpit.engine.readiness import wait_until_ready
 from cockpit.errors import CockpitError, LinkLost
-from cockpit.launchers.base import Readiness
 from cockpit.transport.base import HostTransport
 
 CLOSE_LIMIT_S = 3.0

@@ -94,7 +94,8 @@ class Engine(RunsFace):
     # -- lifetime -----------------------------------------------------------------------
 
     async def start(self) -> None:
-        await asyncio.to_thread(load_transports)
+        if not all(spec.local for spec in self._hosts.values()):
+            await asyncio.to_thread(load_transports)
         await self._links.set_hosts(self._hosts.values())
         self._links.start()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.overrides import override_text
@@ -22,15 +21,14 @@ from cockpit.engine.choosing import candidate_hosts, queue_for, wanted_cards
 from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
-from cockpit.engine.readiness import encode_ready
+from cockpit.engine.readiness import READY_NOTE, encode_ready
 from cockpit.engine.run_book import RunBook
-from cockpit.engine.run_secrets import env_file_values, secret_values
+from cockpit.engine.run_secrets import env_file_of, env_file_values, secret_values
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import ConfigError, Fact, HostUnreachable, LaunchFailed
 from cockpit.launchers import build
 from cockpit.launchers.base import Launch, LaunchFacts
 
-READY_NOTE = "ready"
 _USABLE = ("live", "degraded", "stale")
 _NOTED_NAMES = 64
 
@@ -41,14 +39,6 @@ def overrides_of(incident: Incident) -> Sequence[str]:
         if remedy.patch:
             return [override_text(key, value) for key, value in remedy.patch.items()]
     return []
-
-
-def env_file_of(profile: Profile) -> Path | None:
-    """The profile's .env file on this computer: as written when absolute, else beside the profile."""
-    if profile.env.file is None:
-        return None
-    path = Path(profile.env.file).expanduser()
-    return path if path.is_absolute() else profile.base_dir / path
 
 
 class Launcher:

@@ -6,9 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable
 
+from cockpit.domain.readiness import Readiness
 from cockpit.engine.bounds import attempt, within
 from cockpit.errors import CockpitError
-from cockpit.launchers.base import Readiness
 from cockpit.transport.base import HostTransport, TcpStream
 
 POLL_S = 1.0
@@ -16,6 +16,8 @@ POLL_SLOW_S = 5.0
 SLOW_AFTER_S = 120.0
 ASK_LIMIT_S = 5.0
 _HEAD_BYTES = 4096
+READY_NOTE = "ready"
+"""A run's note on its host, for a computer that did not start it."""
 
 
 async def http_ok(transport: HostTransport, port: int, path: str) -> bool:

@@ -7,11 +7,15 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cockpit.domain.dotenv import parse_dotenv
 from cockpit.engine.bounds import within
 from cockpit.errors import LaunchFailed, Problem, ProfileError
 from cockpit.transport.own_thread import in_own_thread
+
+if TYPE_CHECKING:
+    from cockpit.config.profile import Profile
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +66,14 @@ def _ask_keyring(name: str) -> str | None:
     except Exception as error:  # noqa: BLE001 - a backend is anybody's code, and may raise anything
         log.info("no keyring: %s", type(error).__name__)
         return None
+
+
+def env_file_of(profile: Profile) -> Path | None:
+    """The profile's .env file on this computer: as written when absolute, else beside the profile."""
+    if profile.env.file is None:
+        return None
+    path = Path(profile.env.file).expanduser()
+    return path if path.is_absolute() else profile.base_dir / path
 
 
 def env_file_values(path: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cockpit.config.hosts import HostSpec
 from cockpit.domain.incidents import Incident
@@ -22,10 +23,9 @@ from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
 from cockpit.engine.host_runs import HostRuns, RunParts
-from cockpit.engine.launching import READY_NOTE, Launcher, overrides_of
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
-from cockpit.engine.readiness import decode_ready
+from cockpit.engine.readiness import READY_NOTE, decode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_watch import RunFinding, RunWatch
 from cockpit.engine.save_log import save_log
@@ -34,8 +34,11 @@ from cockpit.engine.starting import Starter
 from cockpit.engine.watched_log import WatchedLog
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError, RunError, UsageError
-from cockpit.launchers.base import Launch
 from cockpit.transport.base import HostTransport
+
+if TYPE_CHECKING:  # pydantic, which `ps` or `logs` have no use for
+    from cockpit.engine.launching import Launcher
+    from cockpit.launchers.base import Launch
 
 SIGNALS: Mapping[str, SignalName] = {"INT": "INT", "TERM": "TERM", "KILL": "KILL"}
 
@@ -64,7 +67,7 @@ class Runs:
         self.book = RunBook(self._run_changed)
         self._parts = parts
         self._clock = parts.clock
-        self._launcher = Launcher(parts, self.book, self.is_up)
+        self._launcher: Launcher | None = None
         self._starter = Starter(parts, self.of_host, self._step)
         self._hosts: dict[HostName, HostRuns] = {}
         self._transports: dict[HostName, HostTransport] = {}
@@ -109,8 +112,7 @@ class Runs:
         return transport is not None and transport.connected
 
     def annotate(self, sample: HostSample) -> HostSample:
-        """The probe reads a process's run from its environment; there is nothing to add."""
-        return sample
+        return sample  # the probe reads a process's run from its environment
 
     def sampled(self, sample: HostSample) -> None: ...
 
@@ -136,7 +138,15 @@ class Runs:
     # -- what front ends ask --------------------------------------------------------------
 
     def profiles(self) -> Sequence[ProfileEntry]:
-        return self._launcher.profiles()
+        return self._planner().profiles()
+
+    def _planner(self) -> Launcher:
+        """Made with the first profile: its imports take a while."""
+        if self._launcher is None:
+            from cockpit.engine.launching import Launcher
+
+            self._launcher = Launcher(self._parts, self.book, self.is_up)
+        return self._launcher
 
     async def plan(
         self,
@@ -147,9 +157,11 @@ class Runs:
         overrides: Sequence[str] = (),
     ) -> LaunchPlan:
         """Raises ProfileError, NotNow, UsageError, LaunchFailed, TransportError."""
-        return await self._launcher.plan(profile, hosts=hosts, gpus=gpus, overrides=overrides)
+        return await self._planner().plan(profile, hosts=hosts, gpus=gpus, overrides=overrides)
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
+        from cockpit.engine.launching import overrides_of
+
         return overrides_of(incident)
 
     async def launch(self, plan: LaunchPlan) -> RunId:
@@ -158,7 +170,7 @@ class Runs:
 
     async def specify(self, plan: LaunchPlan) -> RunSpec:
         """The run that `start` would start, with its id. Raises LaunchFailed, ProfileError."""
-        return await self._launcher.spec(plan)
+        return await self._planner().spec(plan)
 
     async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
         """As `launch`, of a run that is specified."""

@@ -10,9 +10,9 @@ from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.api import LaunchPlan
 from cockpit.engine.host_runs import HostRuns
-from cockpit.engine.launching import env_file_of
 from cockpit.engine.masks import remember
 from cockpit.engine.mirror import mirror_path
+from cockpit.engine.run_secrets import env_file_of
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost
 

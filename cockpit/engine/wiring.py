@@ -70,9 +70,10 @@ class Wiring:
 
 def load_transports() -> None:
     """Import asyncssh, which takes a while; called off the loop, so that a screen stays alive."""
-    import cockpit.transport.connector  # noqa: F401
+    import cockpit.transport.ssh  # noqa: F401
 
 
 def load_runs() -> None:
     """Import what runs need, pydantic above all; called off the loop too."""
+    import cockpit.engine.launching
     import cockpit.engine.runs  # noqa: F401

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from cockpit.config.fields import Table
 from cockpit.config.profile import Profile
+from cockpit.domain.readiness import Readiness as Readiness
 
 ENV_DEFAULTS: Mapping[str, str] = {
     "PYTHONUNBUFFERED": "1",
@@ -34,19 +35,6 @@ class LaunchFacts:
     nodes: int = 1
     node_rank: int = 0
     master_addr: str = "127.0.0.1"
-
-
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """A run is ready when every one of these that is set holds."""
-
-    port: int | None = None
-    http: tuple[str, ...] = ()
-    """Paths that must answer 200 on `port`, in this order."""
-    log: str | None = None
-    """A regular expression that a line of the log must match."""
-    no_progress_s: float | None = None
-    """Time without a new line or more memory after which the start counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True)

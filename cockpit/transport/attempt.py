@@ -15,9 +15,10 @@ from cockpit.errors import HostUnreachable, TransportError
 from cockpit.transport.algorithms import accepted, host_key_order
 from cockpit.transport.answers import Patience
 from cockpit.transport.base import AskSecret
+from cockpit.transport.brief import brief
 from cockpit.transport.credentials import Credentials
 from cockpit.transport.dial import ProxyProcess, dial
-from cockpit.transport.failures import Place, brief, dial_failed, login_failed
+from cockpit.transport.failures import Place, dial_failed, login_failed
 from cockpit.transport.known_hosts import KnownKeys
 from cockpit.transport.login import Login
 from cockpit.transport.questions import LoginRecord, Questions

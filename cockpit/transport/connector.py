@@ -1,21 +1,20 @@
-"""Which transport a host needs; and the two things that a front end does with a host besides."""
+"""Which transport a host needs. asyncssh loads with the first host that is not this machine."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
-from cockpit.transport.attempt import Limits
 from cockpit.transport.base import AskSecret, HostTransport
 from cockpit.transport.local import LocalTransport
-from cockpit.transport.ssh import SshTransport
-from cockpit.transport.trust import trust_key
 
-__all__ = ["make_transport", "trust_key"]
+if TYPE_CHECKING:
+    from cockpit.transport.attempt import Limits
 
 
 def make_transport(
@@ -31,6 +30,8 @@ def make_transport(
     """A transport for `spec`, not yet connected. Without `ask_secret` nothing is ever asked."""
     if spec.local or spec.host is None:
         return LocalTransport(spec.name, clock=clock)
+    from cockpit.transport.ssh import SshTransport
+
     return SshTransport(
         spec,
         home.known_hosts,

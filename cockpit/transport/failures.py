@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import asyncssh
 
 from cockpit.domain.models import HostName
-from cockpit.domain.text import safe_line
 from cockpit.errors import (
     AuthenticationFailed,
     Fact,
@@ -34,11 +33,11 @@ from cockpit.errors import (
     ProxyWithoutExec,
     TransportError,
 )
+from cockpit.transport.brief import brief
 from cockpit.transport.endpoints import Endpoint
 from cockpit.transport.known_hosts import KnownKeys
 from cockpit.transport.questions import LoginRecord
 
-TEXT_LIMIT = 200
 PROXIES_WITHOUT_EXEC = frozenset({"ssh.runpod.io"})
 _PROXY_WORDS = (b"doesn't support PTY", b"does not support PTY", b"exec is not supported")
 _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
@@ -69,11 +68,6 @@ class Place:
         if self.hop is not None:
             facts |= {"hop": self.hop, "hop_name": at.name}
         return facts
-
-
-def brief(text: object) -> str:
-    """A foreign message as one harmless line."""
-    return safe_line(str(text))[:TEXT_LIMIT]
 
 
 def dial_failed(error: Exception, place: Place, timeout_s: float | None = None) -> TransportError:

@@ -11,8 +11,9 @@ from cockpit.domain.models import HostName
 from cockpit.errors import LinkLost
 from cockpit.transport.attempt import OpenedHop
 from cockpit.transport.base import LinkFacts
+from cockpit.transport.brief import brief
 from cockpit.transport.endpoints import ResolvedHost
-from cockpit.transport.failures import Place, brief, key_type, link_lost
+from cockpit.transport.failures import Place, key_type, link_lost
 
 
 class Link:

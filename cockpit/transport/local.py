@@ -13,8 +13,8 @@ from typing import Any, cast
 from cockpit.domain.models import HostName
 from cockpit.errors import HostUnreachable, LinkLost, TransportError
 from cockpit.transport.base import Completed, LinkFacts
+from cockpit.transport.brief import brief
 from cockpit.transport.completed import complete
-from cockpit.transport.failures import brief
 from cockpit.transport.in_time import in_time
 from cockpit.transport.inbox import Inbox, Tail
 

@@ -13,8 +13,9 @@ import asyncssh
 
 from cockpit.errors import HostUnreachable
 from cockpit.transport.attempt import Attempt, Context, Dropped, OpenedHop
+from cockpit.transport.brief import brief
 from cockpit.transport.dial import dial
-from cockpit.transport.failures import Place, brief
+from cockpit.transport.failures import Place
 from cockpit.transport.in_time import in_time
 from cockpit.transport.known_hosts import KnownKeys, known_keys
 from cockpit.transport.own_thread import in_own_thread

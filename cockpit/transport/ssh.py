@@ -21,16 +21,11 @@ from cockpit.errors import (
 )
 from cockpit.transport.attempt import Context, Limits
 from cockpit.transport.base import AskSecret, Completed, LinkFacts
+from cockpit.transport.brief import brief
 from cockpit.transport.channel import CommandChannel, PortStream
 from cockpit.transport.completed import complete
 from cockpit.transport.endpoints import Endpoint, ResolvedHost
-from cockpit.transport.failures import (
-    PROXIES_WITHOUT_EXEC,
-    Place,
-    brief,
-    dial_failed,
-    link_lost,
-)
+from cockpit.transport.failures import PROXIES_WITHOUT_EXEC, Place, dial_failed, link_lost
 from cockpit.transport.in_time import in_time
 from cockpit.transport.link import Link, link_facts, places
 from cockpit.transport.opening import Opener
