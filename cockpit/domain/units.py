@@ -132,7 +132,7 @@ def bytes_text(count: float | None) -> str:
     if abs(count) < 1024:
         return f"{count:.0f} B"
     value = float(count)
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
+    for unit in ("KiB", "MiB", "GiB", "TiB"):  # noqa: B007 - the last one is the answer
         value /= 1024
         if abs(value) < 1023.95:
             break

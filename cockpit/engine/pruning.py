@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from typing import Final
 
 _NAME: Final = re.compile(rb"[A-Za-z_]\w*")
-_DEFINES: Final = re.compile(rb"(?:@[^\n]*\n)*(?:def|class)[ \t]+([A-Za-z_]\w*)|([A-Za-z_]\w*)[ \t]*=(?!=)")
+_DEFINES: Final = re.compile(
+    rb"(?:@[^\n]*\n)*(?:def|class)[ \t]+([A-Za-z_]\w*)|([A-Za-z_]\w*)[ \t]*=(?!=)"
+)
 _IMPORTS: Final = re.compile(rb"(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+([\w., \t]+)\n")
 _ALWAYS: Final = (b"NVML_ERROR_", b"NVML_SUCCESS")
 """Error classes are made from whatever constants are there by these names."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from cockpit.domain.filter import Filter, FilterError, parse_filter
+from cockpit.domain.filter import FilterError, parse_filter
 from cockpit.domain.filter_fields import FIELDS, FLAGS, FilterRow
-from cockpit.domain.filter_nodes import shown
+from cockpit.domain.filter_nodes import Filter, shown
 from tests.builders.samples import gpu, host_sample, lost_gpu, process
 
 

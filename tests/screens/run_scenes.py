@@ -203,7 +203,7 @@ class WatchedApp(CapturingApp):
     def copy_to_clipboard(self, text: str) -> None:
         self.copied = text
 
-    def notify(self, message: str, **settings: object) -> None:  # type: ignore[override]
+    def notify(self, message: str, **settings: object) -> None:
         self.said.append(message)
 
     @property
