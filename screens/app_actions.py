@@ -35,8 +35,13 @@ class AppActions(App[str]):
                 for widget in screen.query("*"):
                     widget.refresh()
 
-    def action_mode(self, mode: str) -> None:
-        self.switch_mode(mode)
+    async def action_mode(self, mode: str) -> None:
+        """To the mode as one left it; from inside of it, to its first screen."""
+        if mode != self.current_mode:
+            self.switch_mode(mode)
+            return
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
 
     async def action_back(self) -> None:
         from cockpit.screens.base import CockpitScreen

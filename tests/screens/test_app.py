@@ -90,6 +90,22 @@ async def test_escape_goes_back_and_never_out() -> None:
         assert app.is_running
 
 
+async def test_the_key_of_a_mode_leads_to_its_first_screen_from_inside_of_it() -> None:
+    app = CockpitApp(calm())
+    async with app.run_test() as pilot:
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, HostScreen)
+
+        await pilot.press("2", "1")
+        await settled(pilot)
+        assert isinstance(app.screen, HostScreen)
+
+        await pilot.press("1")
+        await settled(pilot)
+        assert isinstance(app.screen, FleetScreen)
+
+
 async def test_q_goes_back_and_at_the_root_out() -> None:
     app = CockpitApp(calm())
     async with app.run_test() as pilot:
