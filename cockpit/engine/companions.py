@@ -26,11 +26,15 @@ class CompanionParts:
 
 
 class Companions:
-    """At most one a run; it ends with the run or with the link, and begins anew after a reconnection."""
+    """At most one a run; it ends with the run or with the link, and begins anew after a reconnection.
+
+    A port that a run gave up is free for the next one.
+    """
 
     def __init__(self, parts: CompanionParts) -> None:
         self._parts = parts
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
+        self._ports: dict[RunId, list[tuple[HostTransport, int]]] = {}
 
     def begin(
         self,
@@ -49,6 +53,8 @@ class Companions:
         task = self._tasks.pop(run, None)
         if task is not None:
             task.cancel()
+        for transport, port in self._ports.pop(run, ()):
+            transport.unforward(port)
 
     async def close(self) -> None:
         await end(*self._tasks.values(), limit_s=CLOSE_LIMIT_S)
@@ -81,6 +87,7 @@ class Companions:
         except CockpitError as error:
             self._parts.not_forwarded(run, local_port, error)
         else:
+            self._ports.setdefault(run, []).append((transport, port))
             self._parts.forwarded(run, port, remote_port)
 
 

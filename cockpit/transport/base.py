@@ -145,6 +145,9 @@ class HostTransport(Protocol):
         Returns the local port. Raises LinkLost, and TransportError `port_taken` with `port`.
         """
 
+    def unforward(self, local_port: int) -> None:
+        """Stop listening on a port that `forward` returned."""
+
     async def wait_closed(self) -> str:
         """Return when the connection is gone, with the reason in words."""
 

@@ -215,6 +215,9 @@ class LocalTransport:
             raise TransportError("port_taken", host=self._host, port=local_port)
         return remote_port
 
+    def unforward(self, local_port: int) -> None:
+        """Nothing was listening for it."""
+
     async def wait_closed(self) -> str:
         if self._closed is None:
             return "not connected"

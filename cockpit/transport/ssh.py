@@ -166,6 +166,14 @@ class SshTransport:
         link.listeners.append(listener)
         return int(listener.get_port())
 
+    def unforward(self, local_port: int) -> None:
+        if self._link is None:
+            return
+        for listener in tuple(self._link.listeners):
+            if listener.get_port() == local_port:
+                listener.close()
+                self._link.listeners.remove(listener)
+
     async def wait_closed(self) -> str:
         if self._link is None:
             return "not connected"

@@ -148,6 +148,8 @@ class FakeTransport:
     ) -> int:
         raise LinkLost(host=self.host, why="not in this test")
 
+    def unforward(self, local_port: int) -> None: ...
+
 
 @dataclass
 class FakeHost:

@@ -30,12 +30,20 @@ class Pipes(PipeTransport):
 
     connected = True
 
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.forwarded: list[int] = []
+
     def cut(self) -> None:
         self.connected = False
         self.kill()
 
     async def forward(self, local_port: int, remote_port: int, remote_host: str = "") -> int:
+        self.forwarded.append(local_port)
         return local_port
+
+    def unforward(self, local_port: int) -> None:
+        self.forwarded.remove(local_port)
 
 
 def raise_it(error: Exception) -> None:

@@ -199,6 +199,17 @@ async def test_ready_needs_its_line_and_its_port_and_comes_again_after_a_cut(ben
     await bench.ended(view)
 
 
+async def test_a_port_is_forwarded_while_its_run_lives_and_free_after_it(bench: Bench) -> None:
+    for name in ("first", "second"):
+        view = await bench.launched(name, go(bench), "[forward]\n18000 = 8000\n")
+        link = bench.transports[-1]
+        await until(lambda link=link: link.forwarded == [18000], "forwarded")  # type: ignore[misc]
+        (bench.folder / "go").touch()
+        await bench.ended(view)
+        assert link.forwarded == []
+        (bench.folder / "go").unlink()
+
+
 async def test_a_log_is_saved_whole_and_no_file_is_replaced(bench: Bench) -> None:
     view = await bench.launched("save", "head -c 700000 /dev/urandom")
     await bench.ended(view)

@@ -326,6 +326,13 @@ async def test_a_local_port_in_use_is_named(box: HostTransport) -> None:
     assert (caught.value.code, caught.value.facts["port"]) == ("port_taken", taken.port)
 
 
+async def test_a_port_that_was_given_up_can_be_forwarded_again(box: HostTransport) -> None:
+    async with tcp_server(greeting=b"hi") as web:
+        port = await box.forward(0, web.port)
+        box.unforward(port)
+        assert await box.forward(port, web.port) == port
+
+
 async def test_the_agent_is_not_forwarded_and_no_terminal_is_asked_for(box: HostTransport) -> None:
     done = await box.run(b'echo "[${SSH_AUTH_SOCK-}][${SSH_TTY-}]"; tty')
     assert done.stdout.splitlines()[0] == b"[][]"
