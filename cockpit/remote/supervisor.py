@@ -215,7 +215,12 @@ class Agent:
             return {"record": run.describe()}
 
     def _on_stop(self, number: int, request: "Json") -> None:
-        self._waiting[number] = Stop(self._store.find(checked_id(request)), request)
+        run = self._store.find(checked_id(request))
+        try:
+            self._waiting[number] = Stop(run, request)
+        except BaseException:
+            run.close()
+            raise
 
     def _on_tail(self, number: int, request: "Json") -> "Json":
         for key in ("offset", "window"):

@@ -25,7 +25,6 @@ class Tail:
 
     def __init__(self, run: "Run", asked: "Json") -> None:
         self._run = run
-        self._log = run.open("log", os.O_RDONLY)
         self._offset = asked["offset"]
         self._window = asked["window"]
         self._budget = int(asked.get("budget") or 0)
@@ -36,9 +35,18 @@ class Tail:
         self._final: "Json | None" = None
         self._looked_at = 0.0
         self.ended = False
+        self._files: "list[int]" = []
+        try:
+            for name in ("log", "exit", "exit.shim"):
+                self._files.append(run.open(name, os.O_RDONLY))
+        except OSError:
+            self.close()
+            raise
+        self._log = self._files[0]
 
     def close(self) -> None:
-        os.close(self._log)
+        for fd in self._files:
+            os.close(fd)
         self._run.close()
 
     def acknowledge(self, count: int) -> None:
@@ -88,12 +96,16 @@ class Tail:
         self._allowance = min(float(self._budget), self._allowance + earned)
         self._allowed_at = now
 
+    def _has_record(self) -> bool:
+        """Whether an end is recorded: records are written in place, so what is open stays theirs."""
+        return any(os.pread(fd, 1, 0) == b"{" for fd in self._files[1:])
+
     def _at_end(self, now: float) -> "tuple[bytes, bytes] | None":
         """The end is told only when the log still has no more bytes after the run was seen ended."""
         if self._final is not None:
             self.ended = True
             return b"X", struct.pack(">Q", self._offset) + json.dumps(self._final).encode()
-        if now - self._looked_at < 1.0 and not self._run.has_ended():
+        if now - self._looked_at < 1.0 and not self._has_record():
             return None
         self._looked_at = now
         record = self._run.describe()

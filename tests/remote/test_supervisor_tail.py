@@ -14,7 +14,7 @@ import pytest
 
 from cockpit.domain.models import RunId
 from cockpit.engine.agent import Data, End, Hole, TailFrame, Truncated
-from cockpit.errors import LinkLost, RunUnknown
+from cockpit.errors import LinkLost, RunError, RunUnknown
 from tests.remote.supervised import Runs, poke, shell, spec, until
 
 RUN = RunId("a-1")
@@ -215,3 +215,17 @@ def test_the_noise_is_what_it_should_be(tmp_path: Path) -> None:
     assert max(map(len, made.split(b"\n"))) > 2 * MIB
     for piece in (b"\r", b"\x1b[", "训练".encode(), b"\0", b"\xff"):
         assert piece in made
+
+
+async def test_tails_and_stops_that_fail_leave_no_file_open(runs: Runs) -> None:
+    await runs.agent.start(shell(RUN, "true"))
+    await runs.ended(RUN)
+    (runs.folder(RUN) / "exit.shim").unlink()
+    held = f"/proc/{runs.transport.channels[-1].process.pid}/fd"
+    before = len(os.listdir(held))
+    for _try in range(5):
+        with pytest.raises(RunError):
+            await anext(runs.agent.tail(RUN))
+        await runs.agent.stop(RUN)
+        await runs.agent.list()
+    assert len(os.listdir(held)) == before
