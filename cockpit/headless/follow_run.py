@@ -89,15 +89,16 @@ class RunFollowing:
         except ReaderGone:
             pass
         except CockpitError:
-            await self._say_goodbye()
+            await self._say_goodbye(wishes)
             raise
         finally:
             await end(pump, left, stopper)
-        await self._say_goodbye()
+        await self._say_goodbye(wishes)
         return ExitCode.NOT_NOW  # how it will end is not known: that is no success
 
-    async def _say_goodbye(self) -> None:
-        words = words_for("run_left", {"run": self._run, "host": self._host})
+    async def _say_goodbye(self, wishes: Wishes) -> None:
+        code = "run_left_stopping" if wishes.stops and wishes.stop.is_set() else "run_left"
+        words = words_for(code, {"run": self._run, "host": self._host})
         await attempt(FAREWELL_S, self._report.say(words))
 
     # -- the pump ---------------------------------------------------------------------------

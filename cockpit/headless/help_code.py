@@ -23,11 +23,7 @@ _SUGGESTIONS: Final = 3
 
 def main(args: argparse.Namespace) -> int:
     told = lines(args.code) if args.code else sorted({*codes(), *TITLES, *BY_ID})
-    print(
-        json.dumps({"code": args.code, "text": told}, ensure_ascii=False)
-        if args.json
-        else "\n".join(told)
-    )
+    print(json.dumps({"code": args.code, "text": told}) if args.json else "\n".join(told))
     return 0
 
 

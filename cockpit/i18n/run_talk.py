@@ -36,6 +36,13 @@ RUN_TALK: Final[dict[str, Entry]] = {
         (_("Still there of it: pid {left}."),),
     ),
     "run_left": Entry((_("{run} goes on, on {host}."), _GOES_ON), (_LEAVES,)),
+    "run_left_stopping": Entry(
+        (
+            _("{run} was told to stop, and has its time to save on {host}."),
+            _("It was told to stop."),
+        ),
+        (_("`cockpit attach {run}` follows it, `cockpit wait {run}` waits for its end."),),
+    ),
     "run_left_starting": Entry(
         (_("Whether {run} started on {host} is not known: `cockpit ps` tells."),)
     ),

@@ -70,6 +70,7 @@ async def test_a_second_ctrl_c_leaves_the_run_to_its_end(desk: Desk) -> None:
     done = await desk.end_of(process)
     (run,) = desk.runs("slow")
     assert done.code == 75 and f"cockpit attach {run}" in done.err
+    assert f"{run} was told to stop" in done.err and "goes on" not in done.err
     assert desk.of_run(run)
     let_go(desk)
     assert (await desk.call("wait", run)).code == 5
