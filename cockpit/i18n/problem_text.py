@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from cockpit.i18n import _
@@ -9,11 +10,14 @@ from cockpit.i18n.config_entries import NOTICES, PROBLEMS
 from cockpit.i18n.messages import explain
 from cockpit.i18n.sentences import fill, first_filled
 
+_KEY = re.compile(r"`(?:[A-Za-z]|F[0-9]+)` ")
+"""How an action begins that is a key of the screen: no help to a shell."""
+
 
 def error_lines(code: str, facts: Mapping[str, object]) -> list[str]:
     """What happened, why, what to do, one a line; the stable code ends the first."""
     message = explain(code, facts)
-    lines = (message.body, *message.actions)
+    lines = (message.body, *(one for one in message.actions if not _KEY.match(one)))
     return [f"{message.headline}  {code}", *(line for line in lines if line)]
 
 

@@ -28,6 +28,7 @@ from cockpit.i18n.messages import (
     knows,
     reason_text,
 )
+from cockpit.i18n.problem_text import error_lines
 from cockpit.i18n.remedy_texts import REMEDIES
 from cockpit.i18n.xid_texts import XID_NAMES
 
@@ -244,3 +245,15 @@ def test_chinese_is_a_catalogue_and_json_stays_english() -> None:
         assert explain("empty_runs").headline == "还没有从这里启动过任务。"
     finally:
         use_language("en")
+
+
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+def test_a_shell_is_told_of_no_key_of_the_screen(language: str) -> None:
+    use_language(language)
+    try:
+        facts = {"host": "a", "key_type": "ED25519", "fingerprint": "SHA256:x"}
+        lines = error_lines("host_key_unknown", facts)
+    finally:
+        use_language("en")
+    assert not any("`t`" in line for line in lines)
+    assert "cockpit hosts trust a --fingerprint SHA256:x" in lines[-1]
