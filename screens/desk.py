@@ -8,6 +8,7 @@ from cockpit.domain.text import cut_end, safe_line
 from cockpit.engine.fleet import HostState
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen, services
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.host_words import reason
 from cockpit.widgets.text_pane import BLANK, Para, Role, TextPane, code, heading
 
@@ -53,7 +54,7 @@ class DeskScreen(CockpitScreen):
 
 
 def _pair(name: str, value: str) -> Para:
-    return code((f"{name:<16}", "muted"), (value, "text"), indent=2)
+    return code((padded(name, 16), "muted"), (value, "text"), indent=2)
 
 
 def _link_para(state: HostState, now_s: float) -> Para:
@@ -62,8 +63,8 @@ def _link_para(state: HostState, now_s: float) -> Para:
     role: Role = quiet if state.link in ("live", "connecting") else "warn"
     latency = "" if state.latency_s is None else f"{state.latency_s * 1000:.0f} ms"
     return code(
-        (f"{cut_end(safe_line(state.host), 20):<21}", "text"),
-        (f"{cut_end(safe_line(state.address or ''), 26):<27}", "muted"),
+        (padded(cut_end(safe_line(state.host), 20), 21), "text"),
+        (padded(cut_end(safe_line(state.address or ""), 26), 27), "muted"),
         (f"{latency:>7}  ", "muted"),
         (words, role),
         indent=2,
@@ -79,4 +80,4 @@ def shell_paras() -> list[Para]:
         ("cockpit hosts list", _("the hosts as they are resolved, ssh_config included")),
         ("cockpit help CODE", _("what a code at the end of a message means")),
     ]
-    return [code((f"{name:<30}", "ok"), (words, "text"), indent=2) for name, words in commands]
+    return [code((padded(name, 30), "ok"), (words, "text"), indent=2) for name, words in commands]

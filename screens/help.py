@@ -12,6 +12,7 @@ from cockpit.domain.filter_fields import FIELDS, FLAGS
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen, services, small
 from cockpit.screens.keys import APP_BINDINGS, binding_ids
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.look import Look
 from cockpit.widgets.text_pane import BLANK, Para, TextPane, code, heading, para
 
@@ -87,8 +88,10 @@ def help_paras(bindings: dict[str, ActiveBinding], display: Any, look: Look) -> 
 def _key_para(entry: tuple[list[str], Binding]) -> Para:
     keys, binding = entry
     shown = " ".join(dict.fromkeys(keys))
-    label = f"{small(binding.description):<{_LABEL_CELLS}}"
-    return code((f"{shown:<{_KEY_CELLS}}", "ok"), (f"{label} ", "text"), (binding.tooltip, "muted"))
+    label = padded(small(binding.description), _LABEL_CELLS)
+    return code(
+        (padded(shown, _KEY_CELLS), "ok"), (f"{label} ", "text"), (binding.tooltip, "muted")
+    )
 
 
 def _sign_paras(look: Look) -> list[Para]:
@@ -101,7 +104,7 @@ def _sign_paras(look: Look) -> list[Para]:
         (glyphs.warning, _("warning")),
         (glyphs.recovered, _("recovered")),
     ]
-    lines = [code((f"{sign:<{_KEY_CELLS}}", "ok"), (words, "text")) for sign, words in signs]
+    lines = [code((padded(sign, _KEY_CELLS), "ok"), (words, "text")) for sign, words in signs]
     blocks = glyphs.bars[-1] * 6 + glyphs.bars[len(glyphs.bars) // 2] + glyphs.bar_empty * 4
     look_line = code(
         (f"{blocks} {''.join(glyphs.sparks)}".ljust(_KEY_CELLS + 6), "ok"),

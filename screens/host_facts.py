@@ -8,6 +8,7 @@ from cockpit.domain.text import cut_middle, safe_line
 from cockpit.domain.units import bytes_text, duration_text, mib_pair_text, price_text
 from cockpit.engine.fleet import HostState
 from cockpit.i18n import _
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.host_words import LOW_DISK_FRACTION, reason, source_text
 from cockpit.widgets.text_pane import BLANK, Para, Role, code, heading
 
@@ -30,7 +31,7 @@ def fact_paras(state: HostState, spec: HostSpec | None, now_s: float) -> list[Pa
 
 def _fact(name: str, value: str, role: Role = "text") -> Para:
     shown = cut_middle(safe_line(name, 80), _NAME_CELLS - 1)
-    return code((f"{shown:<{_NAME_CELLS}}", "muted"), (safe_line(value, 300), role))
+    return code((padded(shown, _NAME_CELLS), "muted"), (safe_line(value, 300), role))
 
 
 def _load(sample: HostSample) -> list[Para]:

@@ -18,6 +18,11 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
+def padded(text: str, cells: int) -> str:
+    """`text` with blanks up to `cells`, by cells: Chinese labels are two for each character."""
+    return text + " " * (cells - width_of(text))
+
+
 class Line:
     """Append pieces from left to right; ask where the pen is; end with a strip of an exact width."""
 

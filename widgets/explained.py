@@ -10,6 +10,7 @@ from cockpit.domain.units import duration_text, mib_pair_text
 from cockpit.engine.fleet import HostState
 from cockpit.i18n import _, ngettext
 from cockpit.widgets.card_line import SPARK_BIN_S, Holder, holder_text, power_text
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.text_pane import Para, code, heading
 
 _NAME_CELLS = 14
@@ -71,8 +72,8 @@ def card_facts(gpu: GpuSample, holder: Holder) -> dict[str, Fact]:
 
 def _row(fact: Fact) -> Para:
     return code(
-        (f"{fact.name:<{_NAME_CELLS}}", "muted"),
-        (f"{fact.value:<16}  ", "text"),
+        (padded(fact.name, _NAME_CELLS), "muted"),
+        (padded(fact.value, 16) + "  ", "text"),
         (fact.meaning, "muted"),
     )
 
