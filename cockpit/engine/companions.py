@@ -14,6 +14,7 @@ from cockpit.errors import CockpitError, LinkLost
 from cockpit.transport.base import HostTransport
 
 CLOSE_LIMIT_S = 3.0
+LOOK_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class CompanionParts:
     """(run, port of this computer, port of the host): it listens on loopback."""
     not_forwarded: Callable[[RunId, int, CockpitError], None]
     is_ready: Callable[[RunId], None]
+    signs_of_life: Callable[[RunId], object]
+    """Something that changes while a start gets on: its log, the memory of its cards."""
+    is_stuck: Callable[[RunId], None]
 
 
 class Companions:
@@ -71,11 +75,26 @@ class Companions:
             await self._forward(run, transport, local_port, remote_port)
         if ready is None or not _can_tell(ready):
             return
-        if not await wait_until_ready(transport, ready, self._parts.now_s):
-            return
-        if ready.log is not None and log_says_ready is not None:
-            await log_says_ready.wait()
+        watching = asyncio.ensure_future(self._watch_start(run, ready.no_progress_s))
+        try:
+            if not await wait_until_ready(transport, ready, self._parts.now_s):
+                return
+            if ready.log is not None and log_says_ready is not None:
+                await log_says_ready.wait()
+        finally:
+            await end(watching)
         self._parts.is_ready(run)
+
+    async def _watch_start(self, run: RunId, no_progress_s: float | None) -> None:
+        """A slow start is no failure; one that does not get on any more is told, once."""
+        if no_progress_s is None:
+            return
+        signs, since_s = self._parts.signs_of_life(run), self._parts.now_s()
+        while self._parts.now_s() - since_s < no_progress_s:
+            await asyncio.sleep(min(LOOK_EVERY_S, no_progress_s / 4))
+            if (now := self._parts.signs_of_life(run)) != signs:
+                signs, since_s = now, self._parts.now_s()
+        self._parts.is_stuck(run)
 
     async def _forward(
         self, run: RunId, transport: HostTransport, local_port: int, remote_port: int

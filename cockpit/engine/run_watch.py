@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cockpit.domain.exits import finding_of_end
-from cockpit.domain.incidents import Evidence, Finding
+from cockpit.domain.incidents import Evidence, Finding, Remedy
 from cockpit.domain.lines import Line
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
@@ -98,6 +98,19 @@ class RunWatch:
                 (evidence,) if finding.text else (),
             )
         )
+
+    def start_is_stuck(self) -> None:
+        """It is not ready, and for as long as its profile allows nothing of it has moved."""
+        view = self._book.get(self._run)
+        profile = view.profile if view is not None else ""
+        finding = Finding(
+            family="hang",
+            signature="start-stuck",
+            severity="warning",
+            cause="start_stuck",
+            remedies=(Remedy("py_spy"),),
+        )
+        self._tell(RunFinding(finding, self._host, self._run, profile, None, ()))
 
     def ended(self, record: RunRecord) -> None:
         finding = finding_of_end(record)

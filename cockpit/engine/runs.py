@@ -12,33 +12,27 @@ from cockpit.config.hosts import HostSpec
 from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, HostSample, RunId
-from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
-from cockpit.domain.runs import RunView
 from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
 from cockpit.engine.bounds import end
-from cockpit.engine.companions import CompanionParts, Companions
-from cockpit.engine.events import Event, LaunchStep, RunChanged
+from cockpit.engine.events import Event
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
 from cockpit.engine.host_runs import HostRuns, RunParts
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
-from cockpit.engine.readiness import READY_NOTE, decode_ready
-from cockpit.engine.run_book import RunBook
-from cockpit.engine.run_watch import RunFinding, RunWatch
+from cockpit.engine.run_life import RunLife
 from cockpit.engine.save_log import save_log
 from cockpit.engine.services import RunsService
 from cockpit.engine.starting import Starter
 from cockpit.engine.watched_log import WatchedLog
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import CockpitError, RunError, UsageError
+from cockpit.errors import RunError, UsageError
 from cockpit.transport.base import HostTransport
 
 if TYPE_CHECKING:  # pydantic, which `ps` or `logs` have no use for
     from cockpit.engine.launching import Launcher
-    from cockpit.launchers.base import Launch
 
 SIGNALS: Mapping[str, SignalName] = {"INT": "INT", "TERM": "TERM", "KILL": "KILL"}
 
@@ -64,22 +58,19 @@ class Runs:
         follow_live: bool = True,
     ) -> None:
         """`follow_live`: every run that lives is followed; without it, those that are asked for."""
-        self.book = RunBook(self._run_changed)
         self._parts = parts
-        self._clock = parts.clock
-        self._launcher: Launcher | None = None
-        self._starter = Starter(parts, self.of_host, self._step)
-        self._hosts: dict[HostName, HostRuns] = {}
         self._transports: dict[HostName, HostTransport] = {}
-        self._watches: dict[RunId, RunWatch] = {}
-        self._launches: dict[RunId, Launch] = {}
+        self._life = RunLife(parts, self._transports)
+        self.book = self._life.book
+        self._launcher: Launcher | None = None
+        self._starter = Starter(parts, self.of_host, self._life.step)
+        self._hosts: dict[HostName, HostRuns] = {}
         self._maskers: dict[RunId, Masker] = {}
         self._removing: set[asyncio.Task[None]] = set()
         self._is_closing = False
-        self._companions = Companions(
-            CompanionParts(parts.clock.now_s, self._forwarded, self._not_forwarded, self.book.ready)
+        follow = FollowParts(
+            parts.home, parts.clock, self._life.listener, self._masker, self._life.ended
         )
-        follow = FollowParts(parts.home, parts.clock, self._listener, self._masker, self._ended)
         self._run_parts = RunParts(parts.clock, self.book, make_agent, follow, follow_live, jitter)
 
     @property
@@ -121,7 +112,7 @@ class Runs:
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
         self._is_closing = True
-        await self._companions.close()
+        await self._life.close()
         await end(*self._removing)
         await asyncio.gather(*(runs.close() for runs in self._hosts.values()))
 
@@ -174,13 +165,12 @@ class Runs:
 
     async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
         """As `launch`, of a run that is specified."""
-        if plan.launch is not None:
-            self._launches[spec.run] = plan.launch
+        self._life.launched(spec.run, plan.launch)
         self._maskers[spec.run] = Masker(spec.secrets.values())
         try:
             record = await self._starter.start(plan, spec)
         except BaseException:
-            self._launches.pop(spec.run, None)
+            self._life.launched(spec.run, None)
             self._maskers.pop(spec.run, None)
             raise
         runs = self.of_host(plan.host)
@@ -230,8 +220,6 @@ class Runs:
         view = self.book.find(run)
         return await self._masker(view.host, view.run)
 
-    # -- what followers and hosts tell ------------------------------------------------------
-
     async def _masker(self, host: HostName, run: RunId) -> Masker:
         if run not in self._maskers:
             view = self.book.get(run)
@@ -239,62 +227,3 @@ class Runs:
             folder = mirror_path(self._parts.home, host, run).parent
             self._maskers[run] = await masker_of(folder, noted)
         return self._maskers[run]
-
-    def _listener(self, host: HostName, follower: RunFollower) -> RunWatch:
-        return self._watch_of(host, follower.run)
-
-    def _watch_of(self, host: HostName, run: RunId) -> RunWatch:
-        watch = self._watches.get(run)
-        if watch is None:
-            watch = self._watches[run] = RunWatch(host, run, self.book, self._report)
-            launch = self._launches.get(run)
-            ready = launch.ready if launch is not None else None
-            watch.ready_when(ready.log if ready is not None else None)
-        return watch
-
-    def _ended(self, host: HostName, record: RunRecord) -> None:
-        self.book.record(record.view(host))
-        self._watch_of(host, record.run).ended(record)
-
-    def _run_changed(self, view: RunView, before: RunView | None) -> None:
-        if view.state == "running":
-            self._began(view)
-        elif view.ended or view.state == "unreachable":
-            self._companions.leave(view.run)
-        self._parts.bus.publish(RunChanged(view, before, self._clock.wall_s()))
-
-    def _began(self, view: RunView) -> None:
-        transport = self._transports.get(view.host)
-        if transport is None:
-            return
-        launch = self._launches.get(view.run)
-        ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
-        forwards = launch.forwards if launch else ()
-        says_ready = self._watch_of(view.host, view.run).log_says_ready
-        self._companions.begin(view.run, transport, ready, says_ready, forwards)
-
-    def _report(self, found: RunFinding) -> None:
-        self._parts.incidents.report(
-            found.finding,
-            host=found.host,
-            gpu=found.gpu,
-            run=found.run,
-            profile=found.profile,
-            evidence=found.evidence,
-        )
-
-    # -- steps ------------------------------------------------------------------------------
-
-    def _forwarded(self, run: RunId, local_port: int, remote_port: int) -> None:
-        self._step_of(run, "forwarded", f"127.0.0.1:{local_port} -> {remote_port}")
-
-    def _not_forwarded(self, run: RunId, local_port: int, error: CockpitError) -> None:
-        self._step_of(run, error.code, str(local_port))
-
-    def _step_of(self, run: RunId, code: str, text: str) -> None:
-        view = self.book.get(run)
-        if view is not None:
-            self._step(run, view.host, code, text)
-
-    def _step(self, run: RunId, host: HostName, code: str, text: str = "") -> None:
-        self._parts.bus.publish(LaunchStep(run, host, code, self._clock.wall_s(), text))

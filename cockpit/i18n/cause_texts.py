@@ -148,6 +148,10 @@ CAUSES: Final[dict[str, str]] = {
     "stopped": _("Somebody asked it to stop."),
     # engines and processes
     "engine_start": _("The engine did not start; the reason stands above in the log."),
+    "start_stuck": _(
+        "It is not ready yet, and nothing new comes in its log nor onto its cards "
+        "for as long as [ready] no_progress allows."
+    ),
     "engine_died": _("The engine died while it served; the reason stands above in the log."),
     "worker_died": _("A worker process is gone without an exception of its own."),
     "worker_exception": _("A worker ended with an exception; its last line is the reason."),

@@ -199,6 +199,21 @@ async def test_ready_needs_its_line_and_its_port_and_comes_again_after_a_cut(ben
     await bench.ended(view)
 
 
+async def test_a_start_that_does_not_get_on_is_told_once_and_is_no_failure(bench: Bench) -> None:
+    more = '[ready]\nlog = "up"\nno_progress = "0.4s"\n'
+    hold = go(bench).replace("go ]", "on ]")
+    script = f"echo loading; {go(bench)}; echo up; {hold}"
+    view = await bench.launched("slow", script, more)
+    await until(bench.incidents, "it is stuck")
+    (told,) = bench.incidents()
+    assert (told.incident.family, told.incident.severity) == ("hang", "warning")
+    (bench.folder / "go").touch()
+    await until(lambda: bench.states(view)[-1] == "ready", "it is ready after all")
+    (bench.folder / "on").touch()
+    assert (await bench.ended(view)).code == 0
+    assert bench.states(view) == ["running", "ready", "exited"] and len(bench.incidents()) == 1
+
+
 async def test_a_port_is_forwarded_while_its_run_lives_and_free_after_it(bench: Bench) -> None:
     for name in ("first", "second"):
         view = await bench.launched(name, go(bench), "[forward]\n18000 = 8000\n")

@@ -1,0 +1,123 @@
+"""What goes along with each run: who listens to its log, its readiness and ports, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.run_record import RunRecord
+from cockpit.domain.runs import RunView
+from cockpit.engine.card_memory import memory_of_cards
+from cockpit.engine.companions import CompanionParts, Companions
+from cockpit.engine.events import LaunchStep, RunChanged
+from cockpit.engine.follow import RunFollower
+from cockpit.engine.readiness import READY_NOTE, decode_ready
+from cockpit.engine.run_book import RunBook
+from cockpit.engine.run_watch import RunFinding, RunWatch
+from cockpit.engine.wiring import EngineParts
+from cockpit.errors import CockpitError
+from cockpit.transport.base import HostTransport
+
+if TYPE_CHECKING:
+    from cockpit.launchers.base import Launch
+
+
+class RunLife:
+    """Owns the book of runs; whatever changes in it is told here."""
+
+    def __init__(self, parts: EngineParts, transports: dict[HostName, HostTransport]) -> None:
+        """`transports` are the open connections, as they come and go."""
+        self.book = RunBook(self._changed)
+        self._parts = parts
+        self._transports = transports
+        self._watches: dict[RunId, RunWatch] = {}
+        self._launches: dict[RunId, Launch] = {}
+        self._companions = Companions(
+            CompanionParts(
+                parts.clock.now_s,
+                forwarded=self._forwarded,
+                not_forwarded=self._not_forwarded,
+                is_ready=self.book.ready,
+                signs_of_life=self._signs_of_life,
+                is_stuck=lambda run: self._watches[run].start_is_stuck(),
+            )
+        )
+
+    def launched(self, run: RunId, launch: Launch | None) -> None:
+        """It starts from here: how it shows that it is ready is known, a pattern for its log included."""
+        if launch is None:
+            self._launches.pop(run, None)
+        else:
+            self._launches[run] = launch
+
+    def listener(self, host: HostName, follower: RunFollower) -> RunWatch:
+        return self._watch_of(host, follower.run)
+
+    def ended(self, host: HostName, record: RunRecord) -> None:
+        """A run's end was heard, with its log to the last byte."""
+        self.book.record(record.view(host))
+        self._watch_of(host, record.run).ended(record)
+
+    def step(self, run: RunId, host: HostName, code: str, text: str = "") -> None:
+        self._parts.bus.publish(LaunchStep(run, host, code, self._parts.clock.wall_s(), text))
+
+    async def close(self) -> None:
+        await self._companions.close()
+
+    # -- states -----------------------------------------------------------------------------
+
+    def _changed(self, view: RunView, before: RunView | None) -> None:
+        if view.state == "running":
+            self._began(view)
+        elif view.ended or view.state == "unreachable":
+            self._companions.leave(view.run)
+        self._parts.bus.publish(RunChanged(view, before, self._parts.clock.wall_s()))
+
+    def _began(self, view: RunView) -> None:
+        transport = self._transports.get(view.host)
+        if transport is None:
+            return
+        launch = self._launches.get(view.run)
+        ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
+        forwards = launch.forwards if launch else ()
+        says_ready = self._watch_of(view.host, view.run).log_says_ready
+        self._companions.begin(view.run, transport, ready, says_ready, forwards)
+
+    def _watch_of(self, host: HostName, run: RunId) -> RunWatch:
+        watch = self._watches.get(run)
+        if watch is None:
+            watch = self._watches[run] = RunWatch(host, run, self.book, self._report)
+            launch = self._launches.get(run)
+            ready = launch.ready if launch is not None else None
+            watch.ready_when(ready.log if ready is not None else None)
+        return watch
+
+    def _signs_of_life(self, run: RunId) -> object:
+        view = self.book.get(run)
+        if view is None:
+            return None
+        heard = self._watch_of(view.host, run).heard_bytes
+        return view.log_bytes, heard, memory_of_cards(self._parts.fleet, view.host, view.gpus)
+
+    # -- what is told -----------------------------------------------------------------------
+
+    def _report(self, found: RunFinding) -> None:
+        self._parts.incidents.report(
+            found.finding,
+            host=found.host,
+            gpu=found.gpu,
+            run=found.run,
+            profile=found.profile,
+            evidence=found.evidence,
+        )
+
+    def _forwarded(self, run: RunId, local_port: int, remote_port: int) -> None:
+        self._step_of(run, "forwarded", f"127.0.0.1:{local_port} -> {remote_port}")
+
+    def _not_forwarded(self, run: RunId, local_port: int, error: CockpitError) -> None:
+        self._step_of(run, error.code, str(local_port))
+
+    def _step_of(self, run: RunId, code: str, text: str) -> None:
+        view = self.book.get(run)
+        if view is not None:
+            self.step(run, view.host, code, text)
