@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from cockpit.cli_args import parse
-from cockpit.errors import CockpitError, ConfigError, ExitCode, StorageError
+from cockpit.cli_streams import forget, have_a_screen, make_sound, talk
+from cockpit.errors import CockpitError, ConfigError, ExitCode, StorageError, UsageError
 
 HEADLESS_MODULES: dict[str, str] = {
     "run": "run",
@@ -45,7 +46,12 @@ BROKEN_PIPE = 141
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
+PROBLEMS_SHOWN = 100
+"""Mistakes of a file that are told one by one."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
+    make_sound()
     try:
         code = _dispatch(parse(sys.argv[1:] if argv is None else list(argv)))
         sys.stdout.flush()
@@ -55,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _forget_stdout()
+        forget(1)
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the process edge: our own mistakes end here
         return _output_failed(error) if _is_full(error) else _internal(error)
@@ -70,8 +76,10 @@ def _dispatch(args: argparse.Namespace) -> int:
     if args.command is None:
         from cockpit.config.paths import Home
 
+        _need_screen()
         return _call("cockpit", "cockpit.app", "run_tui", Home.from_environ())
     if args.command == "demo":
+        _need_screen()
         return _demo(args.hosts)
     words = f"{args.command} {getattr(args, 'action', '')}".strip()
     module = HEADLESS_MODULES.get(words, HEADLESS_MODULES[args.command])
@@ -89,6 +97,11 @@ def _speak() -> None:
     except CockpitError:
         wanted = None
     use_language(wanted or language_of(os.environ))
+
+
+def _need_screen() -> None:
+    if not have_a_screen():
+        raise UsageError("no_terminal")
 
 
 def _demo(count: int | None) -> int:
@@ -120,6 +133,8 @@ class CommandNotBuilt(CockpitError):
 
 def say(error: CockpitError) -> None:
     """The error in words, on stderr; stdout stays data."""
+    from cockpit.domain.text import safe_line
+    from cockpit.i18n import ngettext
     from cockpit.i18n.problem_text import error_lines, problem_line
 
     problems = error.problems if isinstance(error, ConfigError) else ()
@@ -127,9 +142,11 @@ def say(error: CockpitError) -> None:
     lines = error_lines(error.code, {**error.facts, "several": several})
     lines += [
         problem_line(problem.code, problem.file, problem.line, problem.key, problem.facts)
-        for problem in problems
+        for problem in problems[:PROBLEMS_SHOWN]
     ]
-    print("\n".join(lines), file=sys.stderr)
+    if (left := len(problems) - PROBLEMS_SHOWN) > 0:
+        lines.append("  " + ngettext("and {n} more", "and {n} more", left).format(n=left))
+    talk("\n".join(safe_line(line) for text in lines for line in text.split("\n")))
 
 
 def _is_full(error: Exception) -> bool:
@@ -138,7 +155,7 @@ def _is_full(error: Exception) -> bool:
 
 def _output_failed(error: Exception) -> int:
     """What we print goes to a file, and its disk takes no more."""
-    _forget_stdout()
+    forget(1)
     where = getattr(error, "filename", None) or "stdout"
     say(StorageError(path=str(where), why=getattr(error, "strerror", None)))
     return int(ExitCode.IO)
@@ -148,27 +165,22 @@ def _internal(error: Exception) -> int:
     """One line for the person, the traceback for the log."""
     import traceback
 
-    from cockpit.config.paths import Home
-
-    log = Home.from_environ().log
     text = "".join(traceback.format_exception(error))
-    try:
-        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(fd, "a", encoding="utf-8") as stream:
-            stream.write(text)
-        where = f"the traceback is in {log}"
-    except OSError as problem:
-        where = f"{log} cannot be written ({problem.strerror})\n{text.rstrip()}"
-    print(
-        f"This is a mistake of cockpit itself: {type(error).__name__}; {where}  internal",
-        file=sys.stderr,
-    )
+    where = _kept_in_log(text)
+    talk(f"This is a mistake of cockpit itself: {type(error).__name__}; {where}  internal")
     return int(ExitCode.INTERNAL)
 
 
-def _forget_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush does not complain."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
-    os.close(sink)
+def _kept_in_log(text: str) -> str:
+    """Where the text can be read: in our log, or here when that cannot be written."""
+    from cockpit.config.paths import Home
+
+    try:
+        log = Home.from_environ().log
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace") as stream:
+            stream.write(text)
+    except (CockpitError, OSError) as problem:
+        return f"the log cannot be written ({problem})\n{text.rstrip()}"
+    return f"the traceback is in {log}"

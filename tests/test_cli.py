@@ -199,3 +199,74 @@ def test_a_full_disk_is_told() -> None:
         )  # fmt: skip
     assert done.returncode == 74
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["hosts list", "profile check command", "status --host x"])
+def test_closed_streams_change_no_end(command: str, closed: str, tmp_path: Path) -> None:
+    """A host is there, so that the list has something to write."""
+    assert main(["hosts", "add", "a", "ssh root@a.example"]) == 0
+    words = [sys.executable, "-m", "cockpit", *command.split()]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == (64 if command.startswith("status") else 0)
+    assert "mistake of cockpit" not in done.stderr
+
+
+def test_a_full_disk_under_stderr_changes_no_end() -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cockpit", "status", "--host", "x"],
+            stdout=subprocess.PIPE, stderr=full, timeout=60, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (64, b"")
+
+
+def test_what_the_encoding_of_stdout_cannot_write_is_written_as_escapes(tmp_path: Path) -> None:
+    environ = {
+        **os.environ,
+        "PYTHONIOENCODING": "ascii",
+        "COCKPIT_HOME": str(tmp_path / "gl\u00fcck"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "cockpit", "profile", "new", "--from", "command"],
+        env=environ, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.endswith(b"gl\\xfcck/profiles/command.toml\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["demo"]])
+def test_the_screen_needs_a_terminal(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cockpit", *arguments],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "needs a terminal" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_home_that_cannot_be_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COCKPIT_HOME", "~nobody-of-that-name/x")
+    assert main(["hosts", "list"]) == 74
+    assert capsys.readouterr().err == "~nobody-of-that-name/x: No such user.  io\n"
+    assert run_with(monkeypatch, ZeroDivisionError("x")) == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_file_of_mistakes_does_not_flood_the_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.mkdir()
+    (home / "hosts.toml").write_text("".join(f"k{n} = 1\n" for n in range(1000)))
+    assert main(["hosts", "list"]) == 78
+    lines = capsys.readouterr().err.splitlines()
+    assert "1000 mistakes" in lines[0]
+    assert (len(lines), lines[-1]) == (102, "  and 900 more")

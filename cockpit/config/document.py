@@ -18,6 +18,7 @@ from cockpit.errors import ConfigError, Fact, Problem, StorageError
 MAX_BYTES = 1 << 20
 """Larger than any file that a person writes by hand."""
 _KEY_CELLS = 60
+_LONG_NUMBER = re.compile(r"[0-9_]{1000}")
 _AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
 
 
@@ -87,7 +88,8 @@ def dotted(path: KeyPath) -> str:
             text += f"[{part}]"
         else:
             plain = re.fullmatch(r"[A-Za-z0-9_-]+", part)
-            name = part if plain else f'"{cut_end(safe_line(part), _KEY_CELLS)}"'
+            name = cut_end(safe_line(part), _KEY_CELLS)
+            name = name if plain else f'"{name}"'
             text += f".{name}" if text else name
     return text
 
@@ -121,6 +123,8 @@ def parse_document(content: bytes, file: str, error: type[ConfigError] = ConfigE
         raise error(
             file=file, problems=(Problem("toml_syntax", file=file, why="nested too deep"),)
         ) from problem
+    except ValueError as problem:  # Python reads no number of thousands of digits
+        raise error(file=file, problems=(_long_number(text, file),)) from problem
     return Document(file, data, _places(text))
 
 
@@ -130,6 +134,12 @@ def _places(text: str) -> TomlLines:
         return scan(text)
     except (IndexError, ValueError, RecursionError):
         return TomlLines()
+
+
+def _long_number(text: str, file: str) -> Problem:
+    match = _LONG_NUMBER.search(text)
+    line = text.count("\n", 0, match.start()) + 1 if match else None
+    return Problem("toml_syntax", file=file, line=line, why="a number is too long")
 
 
 def _syntax_problem(message: str, text: str, file: str) -> Problem:

@@ -5,8 +5,7 @@ The fleet's first paint waits for this file, so its flat tables are read by plai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from cockpit.config import values
@@ -14,17 +13,20 @@ from cockpit.config.address import is_host, is_own_name, is_user, parse_jump
 from cockpit.config.document import Document, read_document
 from cockpit.config.jumps import attach_hops
 from cockpit.config.pasted import Forward, PastedHost, parse_pasted
-from cockpit.config.paths import Home
+from cockpit.config.paths import Home, expanded, is_there
 from cockpit.config.platforms import platform_of
 from cockpit.config.spec import HostSpec, Notice
 from cockpit.config.values import BadValue, Reader
 from cockpit.domain.models import HostName
+from cockpit.domain.text import cut_end, safe_line
 from cockpit.errors import ConfigError, UsageError
 
 __all__ = [
-    "Forward", "HostSpec", "Notice", "add_host", "forward_notices", "load_hosts", "notices_of",
-    "remove_host",
+    "Forward", "HostSpec", "Notice", "add_host", "forward_notices", "host_unknown", "load_hosts",
+    "notices_of", "remove_host",
 ]  # fmt: skip
+
+_NAME_CELLS = 60
 
 
 def load_hosts(home: Home) -> dict[HostName, HostSpec]:
@@ -132,6 +134,17 @@ def remove_host(home: Home, name: str) -> None:
     erase_host(home, name)
 
 
+def host_unknown(name: str, known: Iterable[str]) -> UsageError:
+    """What is said about a name that no host has: what was probably meant, and which there are."""
+    names = tuple(known)
+    return UsageError(
+        "host_unknown",
+        host=cut_end(safe_line(name), _NAME_CELLS) or '""',
+        suggestion=values.closest(name, names),
+        known=names,
+    )
+
+
 def check_host_name(name: str) -> None:
     if not is_own_name(name):
         raise UsageError("bad_host_name", name=values.shown(name))
@@ -153,7 +166,7 @@ def _extra_keys(price: str | None, tags: tuple[str, ...]) -> dict[str, object]:
 def notices_of(spec: HostSpec, pasted: PastedHost) -> tuple[Notice, ...]:
     """What a person should know about a line that was taken: dropped parts, a missing key file, forwards."""
     notices = [Notice(f"dropped_{part.why}", {"text": part.text}) for part in pasted.dropped]
-    if spec.identity is not None and not Path(spec.identity).expanduser().is_file():
+    if spec.identity is not None and not is_there(spec.identity):
         notices.append(
             Notice("key_file_missing", {"path": spec.identity, "found": _keys_that_exist()})
         )
@@ -169,7 +182,7 @@ def forward_notices(spec: HostSpec) -> tuple[Notice, ...]:
 
 def _keys_that_exist() -> tuple[str, ...]:
     """Names of private keys in ~/.ssh, told by their public halves."""
-    folder = Path.home() / ".ssh"
+    folder = expanded("~/.ssh")
     try:
         names = sorted(path.stem for path in folder.glob("*.pub") if path.with_suffix("").is_file())
     except OSError:

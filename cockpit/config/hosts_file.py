@@ -11,12 +11,10 @@ from tomlkit.toml_document import TOMLDocument
 
 from cockpit.config.document import parse_document
 from cockpit.config.files import locked, write_atomic
-from cockpit.config.hosts import load_hosts, read_hosts
+from cockpit.config.hosts import host_unknown, load_hosts, read_hosts
 from cockpit.config.pasted import PastedHost
 from cockpit.config.paths import Home
-from cockpit.config.values import closest
 from cockpit.domain.models import HostName
-from cockpit.domain.text import safe_line
 from cockpit.errors import UsageError
 
 _HEADER = '# Hosts of cockpit. `cockpit hosts add NAME "ssh ..."` writes here; so may you.\n\n'
@@ -52,12 +50,7 @@ def erase_host(home: Home, name: str) -> None:
     with locked(home.root):
         known = load_hosts(home)
         if HostName(name) not in known:
-            raise UsageError(
-                "host_unknown",
-                host=safe_line(name),
-                suggestion=closest(name, known),
-                known=tuple(known),
-            )
+            raise host_unknown(name, known)
         through = tuple(
             other.name for other in known.values() if name in {str(hop.name) for hop in other.hops}
         )

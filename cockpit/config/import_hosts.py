@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cockpit.config.address import is_host, is_own_name
 from cockpit.config.pasted import read_pasted
+from cockpit.config.paths import expanded
 from cockpit.config.platforms import platform_of
 from cockpit.errors import UsageError
 
@@ -35,7 +36,7 @@ def looks_like_ssh_config(text: str) -> bool:
 def from_ssh_config(path: Path) -> list[Candidate]:
     """One candidate for each plain alias of the file and of what it includes; patterns are no hosts."""
     names: dict[str, None] = {}
-    for name in _aliases(path.expanduser(), [MAX_FILES]):
+    for name in _aliases(expanded(path), [MAX_FILES]):
         names.setdefault(name)
     return [Candidate(name, f"ssh {name}") for name in names]
 
@@ -47,6 +48,7 @@ def from_lines(text: str) -> list[Candidate]:
     taken are returned with their problem.
     """
     found: list[Candidate] = []
+    taken: set[str] = set()
     for line in text.splitlines():
         name, pasted = _named(line.strip())
         if not pasted or pasted.startswith("#"):
@@ -54,8 +56,8 @@ def from_lines(text: str) -> list[Candidate]:
         host, problem = read_pasted(pasted)
         if problem is not None and not _is_ssh(pasted):
             continue
-        taken = {candidate.name for candidate in found}
         chosen = name or _free_name(host.host, host.port, taken)
+        taken.add(chosen)
         found.append(Candidate(chosen, pasted, problem))
     return found
 
@@ -96,9 +98,9 @@ def _aliases(path: Path, budget: list[int]) -> Iterator[str]:
 
 
 def _included(patterns: Iterable[str]) -> Iterator[Path]:
-    base = Path("~/.ssh").expanduser()
+    base = expanded("~/.ssh")
     for pattern in patterns:
-        full = Path(pattern).expanduser()
+        full = expanded(pattern)
         full = full if full.is_absolute() else base / full
         try:
             yield from sorted(Path(full.anchor).glob(str(full.relative_to(full.anchor))))

@@ -41,7 +41,7 @@ def _key_path(key: str) -> tuple[str, ...] | None:
     """The parts of a dotted key, quotes as in TOML."""
     try:
         node: object = tomli.loads(f"{key.strip()} = 0") if "\n" not in key else 0
-    except (tomli.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number may be too long even for TOML
         return None
     parts: list[str] = []
     while isinstance(node, dict) and len(node) == 1:
@@ -75,7 +75,7 @@ def _toml(text: str) -> object:
         return _NOTHING
     try:
         return tomli.loads(f"value = {text}")["value"]
-    except (tomli.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number may be too long even for TOML
         return _NOTHING
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.domain.text import safe_line
 from cockpit.errors import StorageError
 
 HOME_VARIABLE = "COCKPIT_HOME"
@@ -23,7 +24,7 @@ class Home:
         """`COCKPIT_HOME`, or the platform's folder for a user's configuration."""
         chosen = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
         if chosen:
-            return cls(Path(chosen).expanduser().absolute())
+            return cls(_chosen_root(chosen))
         import platformdirs
 
         return cls(platformdirs.user_config_path("cockpit", appauthor=False))
@@ -61,6 +62,26 @@ class Home:
         return ensure_private_dir(self.root)
 
 
+def expanded(text: str | Path) -> Path:
+    """The path with `~` and `~user` filled in; a user who is not there stays as it was written."""
+    return Path(os.path.expanduser(text))
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether that is a file that may be looked at; a name that no file can have is none."""
+    try:
+        return expanded(path).is_file()
+    except OSError:
+        return False
+
+
+def _chosen_root(chosen: str) -> Path:
+    root = expanded(chosen)
+    if str(root).startswith("~"):
+        raise StorageError(path=safe_line(chosen), why="No such user")
+    return root.absolute()
+
+
 def ensure_private_dir(folder: Path) -> Path:
     """Make `folder` with mode 0700; one that exists keeps its mode. Raises StorageError."""
     try:
@@ -72,5 +93,5 @@ def ensure_private_dir(folder: Path) -> Path:
 
 def tilde(path: Path | str) -> str:
     """The path as a person would write it, with `~` for the user's own folder."""
-    text, own = str(path), str(Path.home())
+    text, own = str(path), os.path.expanduser("~")
     return "~" + text[len(own) :] if text == own or text.startswith(own + os.sep) else text

@@ -8,7 +8,7 @@ from typing import Literal
 
 import cockpit
 from cockpit.config.address import is_own_name
-from cockpit.config.paths import Home, tilde
+from cockpit.config.paths import Home, expanded, is_there, tilde
 from cockpit.config.values import closest, shown
 from cockpit.errors import ProfileError
 
@@ -37,8 +37,8 @@ def resolve_profile(source: str | Path, home: Home) -> ProfileFile:
     """The file that `source` means. A path has a `/` or ends in .toml. Raises ProfileError."""
     text = str(source)
     if isinstance(source, Path) or "/" in text or text.endswith(_SUFFIX):
-        path = Path(text).expanduser()
-        if not path.is_file():
+        path = expanded(text)
+        if not is_there(path):
             raise ProfileError("profile_missing", path=shown(text).strip('"'))
         return ProfileFile(path.stem, path, "file")
     known = {profile.name: profile for profile in find_profiles(home)}
@@ -46,7 +46,7 @@ def resolve_profile(source: str | Path, home: Home) -> ProfileFile:
         return known[text]
     raise ProfileError(
         "profile_unknown",
-        name=shown(text).strip('"'),
+        name=shown(text).strip('"') or '""',
         suggestion=closest(text, known),
         looked=(tilde(home.profiles_dir), tilde(SHIPPED_DIR)),
     )
@@ -60,5 +60,5 @@ def _in_folder(folder: Path, origin: Literal["home", "shipped"]) -> list[Profile
     return [
         ProfileFile(path.stem, path, origin)
         for path in paths
-        if is_own_name(path.stem) and path.is_file()
+        if is_own_name(path.stem) and is_there(path)
     ]

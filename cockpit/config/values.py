@@ -51,12 +51,17 @@ def shown(value: object) -> str:
     """A value as it would be written, harmless and short."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    try:
+        text = f'"{value}"' if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):  # Python writes no number of thousands of digits
+        text = "…"
     return cut_end(safe_line(text), _SHOWN_CELLS)
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant."""
+    if len(word) > _SHOWN_CELLS:
+        return None
     folded = {name.lower().replace("-", "_"): name for name in known}
     near = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.7)
     return folded[near[0]] if near else None
@@ -115,7 +120,7 @@ def whole(low: int, high: int) -> Reader[int]:
         if isinstance(value, bool) or not isinstance(value, int):
             raise wrong_type("a whole number", value)
         if not low <= value <= high:
-            raise BadValue("out_of_range", given=value, low=low, high=high)
+            raise BadValue("out_of_range", given=shown(value), low=low, high=high)
         return value
 
     return read
@@ -131,7 +136,7 @@ def number(low: float, high: float) -> Reader[float]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong_type("a number", value)
         if not low <= value <= high:
-            raise BadValue("out_of_range", given=value, low=low, high=high)
+            raise BadValue("out_of_range", given=shown(value), low=low, high=high)
         return float(value)
 
     return read
@@ -196,7 +201,7 @@ def _quantity(parse: Callable[[str], T], expected: str) -> Reader[T]:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise wrong_type(expected, value)
         try:
-            return parse(value if isinstance(value, str) else str(value))
+            return parse(value if isinstance(value, str) else shown(value))
         except UnitError as error:
             raise BadValue(error.code, (), **{**error.facts, "given": shown(value)}) from error
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cockpit.config.hosts import HostSpec
+from cockpit.config.hosts import HostSpec, host_unknown
 from cockpit.config.profile import Profile
 from cockpit.domain.models import HostName, HostSample
 from cockpit.domain.placement import Card, Placement, Wanted
-from cockpit.errors import Fact, NotNow, Problem, ProfileError, UsageError
+from cockpit.errors import Fact, NotNow, Problem, ProfileError
 
 
 def candidate_hosts(
@@ -20,7 +20,7 @@ def candidate_hosts(
     known = tuple(hosts)
     for name in chosen:
         if name not in hosts:
-            raise UsageError("host_unknown", host=name, known=known)
+            raise host_unknown(name, known)
     named = profile.candidate_hosts
     missing = [name for name in named if name not in hosts]
     if not chosen and missing:

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from cockpit.config.hosts import HostSpec, Notice, add_host, load_hosts, remove_host
 from cockpit.config.import_hosts import (
@@ -16,7 +15,7 @@ from cockpit.config.import_hosts import (
     from_ssh_config,
     looks_like_ssh_config,
 )
-from cockpit.config.paths import Home, tilde
+from cockpit.config.paths import Home, expanded, is_there, tilde
 from cockpit.domain.models import HostName
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import price_text
@@ -93,7 +92,7 @@ def _reached(spec: HostSpec, hosts: Mapping[HostName, HostSpec]) -> _Reached:
         found = resolve(spec, hosts)
     except CockpitError as error:
         _say("\n".join(error_lines(error.code, error.facts)))
-        key = None if spec.identity is None else str(Path(spec.identity).expanduser())
+        key = None if spec.identity is None else str(expanded(spec.identity))
         return spec.host, spec.port, spec.user, key, None
     return found.host, found.port, found.user, found.identity, found.jump
 
@@ -174,9 +173,9 @@ def _take(home: Home, candidate: Candidate, args: argparse.Namespace) -> bool:
 
 def _candidates(source: str) -> list[Candidate]:
     if source == "-":
-        return from_lines(sys.stdin.read(MAX_BYTES))
-    path = Path("~/.ssh/config" if source == "ssh-config" else source).expanduser()
-    if not path.is_file():
+        return from_lines(_typed())
+    path = expanded("~/.ssh/config" if source == "ssh-config" else source)
+    if not is_there(path):
         raise UsageError("import_missing", source=tilde(path))
     try:
         with path.open("rb") as stream:
@@ -188,9 +187,14 @@ def _candidates(source: str) -> list[Candidate]:
     return from_lines(text)
 
 
+def _typed() -> str:
+    """What comes in by stdin, whatever its bytes are."""
+    return sys.stdin.buffer.read(MAX_BYTES).decode("utf-8", "replace")
+
+
 def _print_json(rows: Iterable[Mapping[str, object]]) -> None:
     for row in rows:
-        print(json.dumps(row, ensure_ascii=False))
+        print(json.dumps(row))
 
 
 def _say(text: str) -> None:

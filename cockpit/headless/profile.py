@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -43,7 +44,7 @@ def _list(home: Home, args: argparse.Namespace) -> int:
     rows = [_row(home, file) for file in find_profiles(home)]
     if args.json:
         for row in rows:
-            print(json.dumps(row, ensure_ascii=False))
+            print(json.dumps(row))
         return ExitCode.OK
     lines = [("NAME", "KIND", "FROM", "DESCRIPTION"), *map(_cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
@@ -85,7 +86,7 @@ def _check(home: Home, args: argparse.Namespace) -> int:
     except ProfileError as error:
         if args.json:
             for problem in error.problems:
-                print(json.dumps(_problem_fields(problem), ensure_ascii=False))
+                print(json.dumps(_problem_fields(problem)))
         raise
     if not args.json:
         file = tilde(profile.path) if profile.path else args.profile
@@ -115,15 +116,15 @@ def _new(home: Home, args: argparse.Namespace) -> int:
     source = resolve_profile(args.source, home)
     name = args.name or source.name
     if not is_own_name(name):
-        raise UsageError("bad_host_name", name=shown(name))
+        raise UsageError("bad_profile_name", name=shown(name))
     target = home.profiles_dir / f"{name}.toml"
-    if target.exists() and not args.replace:
+    if os.path.lexists(target) and not args.replace:
         raise UsageError("profile_exists", path=tilde(target))
     text = _renamed(source.path, name)
     parse_profile(text, name=name, file=tilde(source.path))
     write_atomic(target, text)
     if args.json:
-        print(json.dumps({"name": name, "path": str(target)}, ensure_ascii=False))
+        print(json.dumps({"name": name, "path": str(target)}))
     else:
         print(target)
     return ExitCode.OK
@@ -143,5 +144,5 @@ def _renamed(path: Path, name: str) -> str:
 
 
 def _schema(home: Home, args: argparse.Namespace) -> int:
-    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    print(json.dumps(json_schema(), indent=2))
     return ExitCode.OK

@@ -71,7 +71,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
 def json_line(finding: Finding) -> str:
     gpu = finding.facts.get("gpu_index")
     fields = finding_fields(finding, gpu=gpu if isinstance(gpu, int) else None)
-    return json.dumps(fields, ensure_ascii=False)
+    return json.dumps(fields)
 
 
 def text_of(finding: Finding) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from cockpit.config.hosts import HostSpec, load_hosts
+from cockpit.config.hosts import HostSpec, host_unknown, load_hosts
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName, LinkState
 from cockpit.engine.engine import Engine
@@ -40,7 +40,7 @@ def chosen_hosts(home: Home, names: Sequence[str]) -> dict[HostName, HostSpec]:
         raise UsageError("no_hosts", file=str(home.hosts_toml))
     for name in names:
         if name not in hosts:
-            raise UsageError("host_unknown", host=name, known=tuple(hosts))
+            raise host_unknown(name, hosts)
     return {HostName(name): hosts[HostName(name)] for name in names} if names else hosts
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from cockpit.config.hosts import load_hosts
+from cockpit.config.hosts import host_unknown, load_hosts
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
-from cockpit.errors import UsageError
 from cockpit.transport.shell import shell_argv
 
 
@@ -18,6 +17,6 @@ def main(args: argparse.Namespace) -> int:
     hosts = load_hosts(home)
     spec = hosts.get(HostName(args.host))
     if spec is None:
-        raise UsageError("host_unknown", host=args.host, known=tuple(hosts))
+        raise host_unknown(args.host, hosts)
     argv = shell_argv(spec, home, hosts)
     os.execvp(argv[0], argv)

@@ -8,7 +8,7 @@ import contextlib
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from cockpit.config.hosts import HostSpec
+from cockpit.config.hosts import HostSpec, host_unknown
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName, HostSample
 from cockpit.engine.bounds import end
@@ -49,7 +49,7 @@ def chosen(
     """The named hosts, or all. Raises UsageError for a name that is not there, and when there is no host at all."""
     for name in names:
         if name not in hosts:
-            raise UsageError("host_unknown", host=name, known=tuple(hosts))
+            raise host_unknown(name, hosts)
     if not hosts:
         raise UsageError("no_hosts", file=str(home.hosts_toml))
     return {HostName(name): hosts[HostName(name)] for name in names} if names else dict(hosts)

@@ -7,10 +7,10 @@ import asyncio
 import json
 import sys
 
-from cockpit.config.hosts import load_hosts
+from cockpit.config.hosts import host_unknown, load_hosts
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName
-from cockpit.errors import ExitCode, UsageError
+from cockpit.errors import ExitCode
 from cockpit.i18n import _
 from cockpit.transport.trust import KeyOffer, Truster
 
@@ -21,7 +21,7 @@ def main(args: argparse.Namespace) -> int:
     hosts = load_hosts(home)
     spec = hosts.get(HostName(args.name))
     if spec is None:
-        raise UsageError("host_unknown", host=args.name, known=tuple(hosts))
+        raise host_unknown(args.name, hosts)
     truster = Truster(spec, home, hosts)
     if args.fingerprint:
         return _report(asyncio.run(truster.trust(args.fingerprint, args.hop)), args.json)

@@ -20,6 +20,11 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("`cockpit --help` lists what can."),),
     ),
+    "no_terminal": Entry(
+        (_("The screen needs a terminal to draw on and to type in."),),
+        (),
+        (_("`cockpit status` and `cockpit run` do without one."),),
+    ),
     "bad_data": Entry(
         (
             _("{path} is not what it should be: {why}."),

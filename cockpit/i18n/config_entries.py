@@ -87,6 +87,10 @@ ENTRIES: Final[dict[str, Entry]] = {
         (_("{name} cannot name a host."),),
         (_("A name starts with a letter or a digit; then letters, digits, `.`, `_` and `-`."),),
     ),
+    "bad_profile_name": Entry(
+        (_("{name} cannot name a profile."),),
+        (_("A name starts with a letter or a digit; then letters, digits, `.`, `_` and `-`."),),
+    ),
     "host_exists": Entry(
         (_("There is a host {host} already; it stays as it was."),),
         (),

@@ -29,6 +29,7 @@ def test_what_is_no_text_has_its_line() -> None:
 def test_a_bomb_is_a_mistake_and_no_crash() -> None:
     assert refused(b"a = " + b"[" * 100_000)[0] == "toml_syntax"
     assert refused(b"#" * (MAX_BYTES + 1)) == ("file_too_large", None)
+    assert refused(b"a = 1\nb = " + b"9" * 5_000) == ("toml_syntax", 2)
 
 
 def test_a_byte_order_mark_is_no_mistake() -> None:
@@ -49,6 +50,10 @@ def test_a_file_that_cannot_be_read_is_a_storage_error(tmp_path: Path) -> None:
 
 def test_paths_are_written_as_set_takes_them() -> None:
     assert dotted(("a", "b c", 2, "d")) == 'a."b c"[2].d'
+
+
+def test_a_key_without_end_is_cut() -> None:
+    assert len(dotted(("a", "k" * 100_000))) < 80
 
 
 def test_a_file_of_someone_else_says_nothing_to_the_terminal() -> None:

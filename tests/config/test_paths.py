@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.config.files import locked, write_atomic
-from cockpit.config.paths import Home, tilde
+from cockpit.config.paths import Home, is_there, tilde
 from cockpit.errors import StorageError
 
 
@@ -23,6 +23,17 @@ def test_without_the_variable_it_is_the_platform_s_folder(monkeypatch: pytest.Mo
 
 def test_a_tilde_in_the_variable_is_the_person_s_folder() -> None:
     assert Home.from_environ({"COCKPIT_HOME": "~/c"}).root == Path.home() / "c"
+
+
+def test_the_folder_of_a_user_who_is_not_there_is_a_storage_error() -> None:
+    with pytest.raises(StorageError):
+        Home.from_environ({"COCKPIT_HOME": "~nobody-of-that-name/c"})
+
+
+def test_what_can_be_no_file_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("")
+    paths = [tmp_path / "here", tmp_path, tmp_path / ("x" * 300), "~nobody-of-that-name/x"]
+    assert [is_there(path) for path in paths] == [True, False, False, False]
 
 
 def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:

@@ -313,6 +313,7 @@ def test_an_override_can_mend_what_the_file_has_wrong() -> None:
         ("a..b=1", "bad_override", '"a..b=1"'),
         ("name.x=1", "not_a_table", "name.x"),
         ("command.argv.x=1", "not_a_table", "command.argv.x"),
+        ("gpus.count=" + "9" * 5000, "not_one_of", "gpus.count"),
     ],
 )
 def test_a_mistake_of_an_override_is_not_the_file_s(override: str, code: str, key: str) -> None:

@@ -26,6 +26,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cockpit"
 
 
+def typed(content: bytes) -> io.TextIOWrapper:
+    """What a pipe into stdin is to the program."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+
+
 def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     capsys.readouterr()
     assert main(["hosts", "list", "--json"]) == 0
@@ -142,7 +147,7 @@ def test_import_takes_what_it_can_and_says_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "lab ssh -p 3 root@203.0.113.5\nssh root@bad -o ProxyCommand=id\n2.78 per hour\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", typed(text.encode()))
     assert main(["hosts", "import", "-"]) == 0
     assert "ProxyCommand would run or load something" in capsys.readouterr().err
     assert [row["name"] for row in rows(capsys)] == ["lab"]
@@ -165,8 +170,16 @@ def test_import_from_nowhere_is_64() -> None:
     assert main(["hosts", "import", os.devnull]) == 64
 
 
+def test_import_of_what_is_no_text_takes_the_lines_that_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", typed(b"\xff\xfe\x00\nlab ssh root@203.0.113.5\n\xc3"))
+    assert main(["hosts", "import", "-"]) == 0
+    assert [row["name"] for row in rows(capsys)] == ["lab"]
+
+
 def test_import_of_hostile_lines_only_is_64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("ssh x; id\n"))
+    monkeypatch.setattr("sys.stdin", typed(b"ssh x; id\n"))
     assert main(["hosts", "import", "-"]) == 64
 
 
@@ -181,3 +194,31 @@ def test_two_cockpits_that_add_at_once_lose_nothing(capsys: pytest.CaptureFixtur
     ]
     assert [process.wait(timeout=60) for process in adding] == [0, 0, 0, 0]
     assert sorted(str(row["name"]) for row in rows(capsys)) == names
+
+
+@pytest.mark.parametrize(
+    "name", ["", "\x1b]0;x\x07", "\u202eabc", "a" * 100_000, "-oProxyCommand=x"]
+)
+def test_a_name_that_no_host_has_is_told_harmlessly(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["hosts", "add", "vast-a", "ssh root@a.example"])
+    capsys.readouterr()
+    assert main(["hosts", "remove", "--", name]) == 64
+    said = capsys.readouterr().err
+    assert said.startswith("There is no host ")
+    assert "\nKnown: vast-a." in said
+    assert len(said) < 200
+    assert [char for char in said if char in "\x1b\x07\u202e"] == []
+
+
+def test_numbers_that_python_does_not_write_are_mistakes(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.mkdir()
+    content = f"[hosts.a]\nhost = 0x{'F' * 9000}\nport = 0x{'F' * 9000}\nprice = 0x{'F' * 9000}\n"
+    (home / "hosts.toml").write_text(content)
+    assert main(["hosts", "add", "b", "ssh root@b.example"]) == 78
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[1].rpartition(" ")[2] for line in lines[1:]] == ["2", "3", "4"]
+    assert (home / "hosts.toml").read_text() == content

@@ -137,3 +137,23 @@ def test_a_profile_of_someone_else_says_nothing_to_the_terminal(
     assert main(["profile", "list"]) == 0
     said = capsys.readouterr()
     assert [char for char in said.err + said.out if char in "\x1b\x07\u202e"] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["x" * 300 + ".toml", "~nobody-of-that-name/x.toml", "./\x1b[m.toml"]
+)
+def test_a_path_that_can_be_no_file_is_78(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "check", path]) == 78
+    said = capsys.readouterr().err
+    assert said.startswith("There is no file ")
+    assert "\x1b" not in said
+
+
+def test_an_empty_name_is_told_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "check", ""]) == 78
+    assert 'There is no profile ""' in capsys.readouterr().err
+
+
+def test_a_new_profile_needs_a_name_of_a_profile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "new", "--from", "command", "../x"]) == 64
+    assert "cannot name a profile" in capsys.readouterr().err
