@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from cockpit.domain.incidents import SEVERITIES
@@ -13,12 +15,13 @@ from cockpit.domain.signatures.model import Signature
 from cockpit.errors import UsageError
 from cockpit.i18n import _
 from cockpit.i18n.cause_texts import CAUSES
-from cockpit.i18n.help_texts import explain_plainly
+from cockpit.i18n.help_texts import explain_exit, explain_plainly
 from cockpit.i18n.incident_texts import TITLES
 from cockpit.i18n.messages import codes
 from cockpit.i18n.remedy_texts import REMEDIES
 
 _SUGGESTIONS: Final = 3
+_USUAL_REMEDIES: Final = 5
 
 
 def main(args: argparse.Namespace) -> int:
@@ -35,6 +38,8 @@ def lines(code: str) -> list[str]:
         return _family_lines(code)
     if code in codes() or code in CAUSES:
         return [code, *explain_plainly(code)]
+    if code.isascii() and code.isdigit() and len(code) <= 3:
+        return [f"{code}: {explain_exit(int(code))}"]
     known = (*codes(), *TITLES, *BY_ID, *CAUSES)
     near = difflib.get_close_matches(code, known, _SUGGESTIONS)
     raise UsageError("code_unknown", given=code, suggestion=", ".join(near) or None)
@@ -65,8 +70,15 @@ def _remedy_lines(remedies: tuple[str, ...]) -> list[str]:
 def _family_lines(family: str) -> list[str]:
     rows = [row for row in BY_ID.values() if row.family == family and row.role != "metric"]
     rows.sort(key=lambda row: SEVERITIES.index(row.severity))
-    told = [f"{family}: {_(TITLES[family])}"]
     return [
-        *told,
+        f"{family}: {_(TITLES[family])}",
+        *_cause_lines(family),
         *(f"  {row.id:<20} {row.severity:<8} {_(CAUSES.get(row.cause, ''))}" for row in rows),
+        *_remedy_lines(_usual_remedies(rows)),
     ]
+
+
+def _usual_remedies(rows: Sequence[Signature]) -> tuple[str, ...]:
+    """What helps in most of the cases, first."""
+    counted = Counter(code for row in rows for code in row.remedies)
+    return tuple(code for code, _count in counted.most_common(_USUAL_REMEDIES))
