@@ -230,8 +230,8 @@ async def test_a_log_is_saved_whole_and_no_file_is_replaced(bench: Bench) -> Non
     await bench.ended(view)
     target = bench.folder / "copy"
     assert await bench.runs.save_log(view.run, target) == 700_000
-    mirror = bench.parts.home.root / "runs" / "here" / view.run / "log"
-    assert target.read_bytes() == mirror.read_bytes()
+    (on_host,) = bench.host_home.glob(f"**/v1/*/{view.run}/log")
+    assert target.read_bytes() == on_host.read_bytes()
     with pytest.raises(StorageError) as caught:
         await bench.runs.save_log(view.run, target)
     assert caught.value.code == "file_exists"
