@@ -209,7 +209,7 @@ def test_closed_streams_change_no_end(command: str, closed: str, tmp_path: Path)
     words = [sys.executable, "-m", "cockpit", *command.split()]
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == (64 if command.startswith("status") else 0)
     assert "mistake of cockpit" not in done.stderr

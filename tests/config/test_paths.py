@@ -32,7 +32,12 @@ def test_the_folder_of_a_user_who_is_not_there_is_a_storage_error() -> None:
 
 def test_what_can_be_no_file_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("")
-    paths = [tmp_path / "here", tmp_path, tmp_path / ("x" * 300), "~nobody-of-that-name/x"]
+    paths: list[str | Path] = [
+        tmp_path / "here",
+        tmp_path,
+        tmp_path / ("x" * 300),
+        "~nobody-of-that-name/x",
+    ]
     assert [is_there(path) for path in paths] == [True, False, False, False]
 
 
