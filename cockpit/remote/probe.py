@@ -78,9 +78,9 @@ class Probe:
             data = data[os.write(1, data) :]
 
     def hello(self) -> None:
-        self.write(
-            {"k": "hello", "v": VERSION, "interval": self.interval_s, "facts": facts(self.users)}
-        )
+        known = facts(self.users)
+        self.host.cgroup.alone = known["container"] is not True
+        self.write({"k": "hello", "v": VERSION, "interval": self.interval_s, "facts": known})
 
     def sample(self, wait_s: float) -> None:
         """One line: what is new of the cards, everything of the host."""

@@ -154,6 +154,7 @@ class Cgroup:
         self.current = self._file("memory.current" if two else "memory.usage_in_bytes")
         self.events = self._file("memory.events" if two else "memory.oom_control")
         self.vmstat = Opened("/proc/vmstat")
+        self.alone = True  # on a machine of its own: what the kernel counts is ours
         self.slow_at = self.kills_at = None  # type: float | None
         self.kills = None  # type: int | None
         self.limit = self.cache = None  # type: int | None
@@ -188,7 +189,7 @@ class Cgroup:
     def _kills(self) -> "int | None":
         raw = self.events.read() if self.events else None
         kills = _value(b"\n" + raw, b"\noom_kill ") if raw else None
-        if kills is None or self.limit is None:
+        if self.alone and (kills is None or self.limit is None):
             whole = _value(self.vmstat.read() or b"", b"\noom_kill ")
             return kills if whole is None else whole
         return kills

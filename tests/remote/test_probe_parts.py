@@ -112,6 +112,19 @@ def test_a_cgroup_without_a_limit_says_none(
     assert (found["cgroup_used_mib"], found["cgroup_limit_mib"]) == (None, None)
 
 
+@pytest.mark.parametrize(("alone", "kills"), [(True, 7), (False, None)])
+def test_kills_of_the_whole_machine_are_not_a_container_s(
+    parts: dict[str, ModuleType], tmp_path: Path, alone: bool, kills: int | None
+) -> None:
+    """On a rented machine they are the neighbours' as well."""
+    (tmp_path / "vmstat").write_text("nr_free_pages 1\noom_kill 7\n")
+    group = parts["probe_host"].Cgroup()
+    group.folder = group.events = group.limit = None
+    group.vmstat = parts["probe_host"].Opened(str(tmp_path / "vmstat"))
+    group.alone = alone
+    assert group.read(100.0) == {"cgroup_oom_kills": kills}
+
+
 MOUNTS = b"""\
 overlay / overlay rw 0 0
 proc /proc proc rw 0 0
