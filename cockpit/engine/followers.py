@@ -14,6 +14,7 @@ from cockpit.config.paths import Home
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
+from cockpit.domain.runs import RunView
 from cockpit.engine.bounds import end
 from cockpit.engine.clock import Clock
 from cockpit.engine.follow import FollowListener, RunFollower, Tailing
@@ -76,6 +77,14 @@ class Followers:
                 self.get(run)
             except CockpitError as error:
                 log.warning("log of %s on %s: %s", run, self._host, error)
+
+    def is_behind(self, view: RunView) -> bool:
+        """A copy was begun here, and the log has grown since."""
+        path = mirror_path(self._parts.home, self._host, view.run)
+        try:
+            return path.stat().st_size < (view.log_bytes or 0)
+        except OSError:
+            return False
 
     def watch(self, run: RunId) -> RunFollower:
         """As `get`, and kept until `unwatch`. Raises StorageError."""

@@ -61,6 +61,8 @@ class HostRuns:
         self._wake = asyncio.Event()
         self._missed: set[RunId] = set()
         """Known runs that the last list was without."""
+        self._judged: set[RunId] = set()
+        """Ended runs of which it was decided whether their log is news."""
 
     # -- the link ------------------------------------------------------------------------
 
@@ -117,11 +119,18 @@ class HostRuns:
         self._wake.set()
 
     def record(self, record: RunRecord) -> None:
-        """Take what the host says of one run; a live one is followed from now on."""
-        view = record.view(self.host)
-        self._parts.book.record(view)
-        if self._parts.follow_live and view.state not in FINAL_STATES:
-            self.followers.follow_unasked(record.run)
+        """Take what the host says of one run; a live one is followed from now on.
+
+        One that ended while we looked away is followed too, once: its log may say why.
+        """
+        view = self._parts.book.record(record.view(self.host))
+        if not self._parts.follow_live:
+            return
+        is_news = self.listed.is_set() or self.followers.is_behind(view)
+        if not view.ended or (is_news and view.run not in self._judged):
+            self.followers.follow_unasked(view.run)
+        if view.ended:
+            self._judged.add(view.run)
 
     # -- the agent -----------------------------------------------------------------------
 

@@ -56,16 +56,17 @@ class RunBook:
             raise RunUnknown("run_ambiguous", run=wanted, matches=tuple(v.run for v in begun[:8]))
         raise RunUnknown(run=wanted, known=tuple(view.run for view in self.all()[:8]))
 
-    def record(self, view: RunView) -> None:
+    def record(self, view: RunView) -> RunView:
         """Take what a host says of a run. What its log told before (progress, readiness) is kept."""
         before = self._runs.get(view.run)
         if before is not None:
             view = _kept(before, view)
             if view == before:
-                return
+                return view
         self._put(view)
         if before is None or before.state != view.state:
             self._on_change(view, before)
+        return view
 
     def progress(self, run: RunId, progress: Progress) -> None:
         before = self._runs.get(run)

@@ -119,7 +119,7 @@ def make_bench(
     if sample is not None:
         fleet.record(sample, clock.now_s())
     home = Home(folder / "cockpit")
-    home.root.mkdir()
+    home.root.mkdir(exist_ok=True)
     parts = EngineParts(home, specs, clock, bus, fleet, IncidentDesk(bus, clock))
     makers: list[Callable[[HostSpec, HostTransport], RunAgent]] = [
         lambda _spec, transport: cast(Pipes, transport).agent()

@@ -176,6 +176,30 @@ async def test_an_oom_is_one_incident_however_often_its_log_is_read(bench: Bench
     assert opened.incident.run == view.run and opened.incident.profile == "oom"
 
 
+async def test_a_run_that_dies_at_once_is_told_all_the_same(bench: Bench) -> None:
+    await bench.runs.of_host(HERE).agent()
+    await until(bench.runs.of_host(HERE).listed.is_set, "the first list")
+    view = await bench.launched("quick", f'echo "{OOM}"; exit 1')
+    await bench.ended(view)
+    await until(bench.incidents, "its OOM is told")
+
+
+async def test_what_ended_while_nobody_looked_is_told_when_somebody_does(
+    bench: Bench, tmp_path: Path
+) -> None:
+    view = await bench.launched("night", f'echo begun; {go(bench)}; echo "{OOM}"; exit 1')
+    log = bench.runs.log(view.run)
+    await until(lambda: log.total_lines, "its log is copied")
+    await bench.runs.close()
+    bench.runs.host_down(HERE)
+    (bench.folder / "go").touch()
+    await until(lambda: not of_home(bench.host_home), "it has ended")
+    morning = make_bench(tmp_path)
+    morning.connect()
+    await until(morning.incidents, "its OOM is told")
+    await morning.runs.close()
+
+
 async def test_runs_are_followed_when_asked_for_and_not_before(lazy: Bench) -> None:
     view = await lazy.launched("quiet", f"echo said; {go(lazy)}; exit 2")
     await lazy.runs.of_host(HERE).agent()
