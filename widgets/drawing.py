@@ -89,3 +89,19 @@ def _same_ground(one: Style, other: Style) -> bool:
 
 def pieces_width(pieces: Iterable[Piece]) -> int:
     return sum(width_of(text) for text, _style in pieces)
+
+
+def changed_span(before: Strip, after: Strip) -> tuple[int, int] | None:
+    """The first and one past the last cell that differ; None when the strips are equal."""
+    if before == after:
+        return None
+    old, new = list(before), list(after)
+    head, start = 0, 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        start += new[head].cell_length
+        head += 1
+    tail, end = 0, after.cell_length
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        end -= new[-1 - tail].cell_length
+        tail += 1
+    return (start, end) if end > start else (0, after.cell_length)

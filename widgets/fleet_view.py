@@ -17,6 +17,7 @@ from textual.strip import Strip
 from cockpit.domain.models import HostName
 from cockpit.i18n import _
 from cockpit.widgets.card_line import NOBODY, Columns, choose_columns, column_at
+from cockpit.widgets.drawing import changed_span
 from cockpit.widgets.explained import explain_number
 from cockpit.widgets.fleet_model import Density, Place, Plan
 from cockpit.widgets.host_pane import (
@@ -283,19 +284,3 @@ class FleetView(ScrollView, can_focus=True):
         above = sum(start < top for start in self._plan.starts)
         below = sum(start >= bottom for start in self._plan.starts)
         return above, below
-
-
-def changed_span(before: Strip, after: Strip) -> tuple[int, int] | None:
-    """The first and one past the last cell that differ; None when the strips are equal."""
-    if before == after:
-        return None
-    old, new = list(before), list(after)
-    head, start = 0, 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        start += new[head].cell_length
-        head += 1
-    tail, end = 0, after.cell_length
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        end -= new[-1 - tail].cell_length
-        tail += 1
-    return (start, end) if end > start else (0, after.cell_length)
