@@ -47,6 +47,19 @@ def _ssh_or_local(
     return make_transport(spec, parts.home, parts.hosts, ask_secret=ask_secret)
 
 
+def reaching(every_host: Hosts) -> MakeTransport:
+    """For an engine over some of the hosts: a jump may be one that it does not watch."""
+
+    def transport(
+        spec: HostSpec, parts: EngineParts, ask_secret: AskSecret | None
+    ) -> HostTransport:
+        from cockpit.transport.connector import make_transport
+
+        return make_transport(spec, parts.home, every_host, ask_secret=ask_secret)
+
+    return transport
+
+
 async def _shipped_probe(transport: HostTransport, python: str | None, cadence: Cadence) -> Sampler:
     from cockpit.engine.probe_sampler import start_probe_sampler
 

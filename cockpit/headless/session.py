@@ -14,7 +14,7 @@ from cockpit.engine.fleet import HostState
 from cockpit.engine.host_list import hosts_to_watch
 from cockpit.engine.runs import Runs, full_runs
 from cockpit.engine.services import RunsService
-from cockpit.engine.wiring import EngineParts, Wiring
+from cockpit.engine.wiring import EngineParts, Wiring, reaching
 from cockpit.errors import (
     AuthenticationFailed,
     CockpitError,
@@ -24,8 +24,6 @@ from cockpit.errors import (
     UsageError,
 )
 from cockpit.headless.ask import ask_in_terminal
-from cockpit.transport.base import AskSecret, HostTransport
-from cockpit.transport.connector import make_transport
 
 LINK_LIMIT_S = 30.0
 LOOK_EVERY_S = 0.02
@@ -61,15 +59,10 @@ async def engine_for(
 
 
 def _wiring(every_host: Mapping[HostName, HostSpec]) -> Wiring:
-    """A jump may be a host of the file that the command is not about."""
-
-    def transport(spec: HostSpec, parts: EngineParts, ask: AskSecret | None) -> HostTransport:
-        return make_transport(spec, parts.home, every_host, ask_secret=ask)
-
     def runs(parts: EngineParts) -> RunsService:
         return full_runs(parts, follow_live=False)
 
-    return Wiring(make_transport=transport, make_runs=runs)
+    return Wiring(make_transport=reaching(every_host), make_runs=runs)
 
 
 def runs_of(engine: Engine) -> Runs:

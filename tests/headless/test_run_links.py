@@ -182,6 +182,19 @@ def is_listening(port: int) -> bool:
     return wanted in Path("/proc/net/tcp").read_text()
 
 
+async def test_a_jump_may_be_a_host_that_the_command_is_not_about(rented: Rented) -> None:
+    text = (rented.desk.home / "hosts.toml").read_text()
+    inner = text.replace("[hosts.box]", "[hosts.inner]") + 'jump = "box"\n'
+    rented.desk.hosts(text + inner)
+    path = rented.desk.profile("inside", "echo inside; exit 3")
+    ran, seen = await asyncio.gather(
+        rented.desk.call("run", path, "--host", "inner"),
+        rented.desk.call("status", "--host", "inner", "--json"),
+    )
+    assert (ran.code, ran.out) == (3, b"inside\n")
+    assert seen.code == 0, seen.err
+
+
 async def test_a_host_that_does_not_take_our_key_or_is_unknown_is_told_by_its_code(
     rented: Rented, tmp_path: Path
 ) -> None:
