@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -86,7 +87,7 @@ def _row(view: RunView, now_s: float) -> tuple[str, str, str, str, str, str]:
     since_s = view.ended_s or view.started_s
     since = "" if since_s is None else f"{duration_text(max(0.0, now_s - since_s))} ago"
     cards = ",".join(map(str, view.gpus))
-    return view.run, view.host, state, cards, since, safe_line(" ".join(view.command))[:60]
+    return view.run, view.host, state, cards, since, safe_line(shlex.join(view.command))[:60]
 
 
 def _tell(failures: dict[HostName, CockpitError]) -> None:

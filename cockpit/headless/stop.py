@@ -23,10 +23,14 @@ def main(args: argparse.Namespace) -> int:
 async def _stop(wanted: str, as_json: bool) -> int:
     async with found_run(wanted) as (engine, view):
         report = await engine.stop(view.run)
+        alive = [one.run for one in engine.runs.all() if one.profile == wanted and not one.ended]
     if as_json:
         print(json.dumps(stop_fields(report, view.host)))
     else:
         _tell(report)
+    if others := [run for run in alive if run != view.run]:
+        facts = {"profile": wanted, "runs": ", ".join(others)}
+        print(words_for("run_namesakes", facts), file=sys.stderr)
     return SOMETHING_LEFT if report.left else ExitCode.OK
 
 

@@ -58,6 +58,12 @@ RUN_TALK: Final[dict[str, Entry]] = {
             _("Nothing of the run is left."),
         )
     ),
+    "run_namesakes": Entry(
+        (
+            _("Not stopped, older runs of {profile} that go on: {runs}."),
+            _("Older runs of it go on."),
+        )
+    ),
     "run_stop_incomplete": Entry(
         (
             _("Something of {run} is still there after {signals}."),

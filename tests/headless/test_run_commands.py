@@ -41,6 +41,16 @@ async def test_ps_lists_every_run_of_every_host_with_the_keys_of_the_design(desk
     assert again.code == 0 and again.events[0]["signals"] == []
 
 
+async def test_stopping_a_name_says_which_others_of_it_go_on(desk: Desk) -> None:
+    first = await desk.detached(desk.profile("twice", "sleep 600"))
+    second = await desk.detached(desk.profile("twice", "sleep 600"))
+    stopped = await desk.call("stop", "twice")
+    assert stopped.code == 0 and stopped.out == b""
+    assert f"Nothing of {second}" in stopped.err and f"go on: {first}." in stopped.err
+    by_id = await desk.call("stop", first)
+    assert by_id.code == 0 and "go on" not in by_id.err
+
+
 async def test_no_runs_is_no_data(desk: Desk) -> None:
     done = await desk.call("ps")
     assert (done.code, done.out) == (0, b"") and "No runs." in done.err
