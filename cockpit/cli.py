@@ -109,8 +109,10 @@ def _demo(count: int | None) -> int:
     from cockpit.app import run_tui
     from cockpit.demo.director import direct
     from cockpit.demo.main import embedded_fleet
+    from cockpit.own_log import keep_log
 
     with embedded_fleet(count or 3) as fleet:
+        keep_log(fleet.home)
         return run_tui(fleet.home, direct)
 
 
@@ -121,6 +123,10 @@ def _call(command: str, module: str, function: str, argument: object) -> int:
     entry = cast(
         "Callable[[object], int | None]", getattr(importlib.import_module(module), function)
     )
+    if "logging" in sys.modules:  # who has not imported it has nothing to say
+        from cockpit.own_log import keep_log
+
+        keep_log()
     return entry(argument) or 0
 
 
@@ -173,14 +179,9 @@ def _internal(error: Exception) -> int:
 
 def _kept_in_log(text: str) -> str:
     """Where the text can be read: in our log, or here when that cannot be written."""
-    from cockpit.config.paths import Home
+    from cockpit.own_log import append
 
     try:
-        log = Home.from_environ().log
-        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(text)
+        return f"the traceback is in {append(text)}"
     except (CockpitError, OSError) as problem:
         return f"the log cannot be written ({problem})\n{text.rstrip()}"
-    return f"the traceback is in {log}"
