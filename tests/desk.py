@@ -33,6 +33,11 @@ class Done:
         """stdout as JSON lines; anything else on it is an error."""
         return [json.loads(line) for line in self.out.splitlines()]
 
+    @property
+    def names(self) -> list[str]:
+        """What happened, in order; samples come when they come."""
+        return [event["event"] for event in self.events if event["event"] != "sample"]
+
     def named(self, name: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["event"] == name]
 

@@ -17,7 +17,7 @@ async def test_the_jobs_own_code_is_ours_and_its_output_stays_apart_from_our_wor
     path = desk.profile("e42", "echo hello; echo err >&2; printf 'no newline'; exit 42")
     done = await desk.call("run", path)
     assert (done.code, done.out) == (42, b"hello\nerr\nno newline")
-    assert done.err.splitlines()[0].startswith("Starting e42 on here, run e42-")
+    assert done.err.splitlines()[0].startswith("Starting e42 on here, run e42-"), done.err
     assert done.err.splitlines()[-1] == "e42 on here ended with code 42."
 
 
@@ -25,7 +25,7 @@ async def test_json_tells_everything_in_the_order_in_which_it_happened(desk: Des
     path = desk.profile("j", "echo one; printf '50%%\\r100%%\\n'; printf last; exit 3")
     done = await desk.call("run", path, "--json")
     assert done.code == 3
-    names = [event["event"] for event in done.events]
+    names = done.names
     assert names == ["run.starting", "run.started", "log", "log", "log", "run.exited"]
     assert len({event["run"] for event in done.events}) == 1
     assert {event["host"] for event in done.events} == {"here"}
@@ -89,7 +89,7 @@ async def test_detached_it_prints_its_id_once_the_host_has_it(desk: Desk) -> Non
     assert (await desk.call("wait", run)).code == 7
     attached = await desk.call("attach", run, "--json")
     assert attached.code == 7
-    assert [event["event"] for event in attached.events] == ["run.started", "log", "run.exited"]
+    assert attached.names == ["run.started", "log", "run.exited"]
 
 
 async def test_detached_json_is_one_run_started_event(desk: Desk) -> None:

@@ -97,9 +97,9 @@ async def test_two_runs_at_once_never_share_a_card_and_a_third_waits_its_turn(de
     let_go(desk, "third")
     done = await desk.end_of(third)
     assert done.code == 0
-    assert [event["event"] for event in done.events] == ["run.started", "log", "run.exited"]
-    assert done.events[0]["gpus"] == rows[first]["gpus"][:1]
-    assert done.events[1]["text"] == f"on PCI_BUS_ID {rows[first]['gpus'][0]}"
+    assert done.names == ["run.started", "log", "run.exited"]
+    assert done.named("run.started")[0]["gpus"] == rows[first]["gpus"][:1]
+    assert done.named("log")[0]["text"] == f"on PCI_BUS_ID {rows[first]['gpus'][0]}"
     let_go(desk, "second")
     await until(lambda: not desk.processes(), "all are over")
 
@@ -108,7 +108,7 @@ async def test_a_wait_that_runs_out_is_75(desk: Desk) -> None:
     await desk.detached(holding(desk, "holder", 'count = "all"'))
     done = await desk.call("run", holding(desk, "late", 'count = 1\nwait = "1s"'), "--json")
     assert done.code == 75
-    assert [event["event"] for event in done.events] == ["run.starting", "run.queued", "run.exited"]
+    assert done.names == ["run.starting", "run.queued", "run.exited"]
     ended = done.events[-1]
     assert (ended["code"], ended["reason"], ended["by"]) == (None, "no_free_gpu", "cockpit")
     let_go(desk, "holder")

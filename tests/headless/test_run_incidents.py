@@ -52,7 +52,7 @@ async def test_a_torch_oom_that_ends_the_run_is_one_incident_with_its_numbers(
     assert incident["line"] == 5
     raw = (cards.home / "runs" / "here" / incident["run"] / "log").read_bytes()
     assert raw[incident["offset"] :].startswith(b"torch.OutOfMemoryError")
-    names = [event["event"] for event in done.events]
+    names = done.names
     assert names.index("incident") > names.index("log") and names[-1] == "run.exited"
     assert incident["remedies"] and incident["cause"]
     patches = [remedy["patch"] for remedy in incident["remedies"] if remedy["patch"]]

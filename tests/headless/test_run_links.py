@@ -109,7 +109,7 @@ async def test_json_tells_of_the_cut_and_ctrl_c_during_it_stops_after_it(rented:
     await reach("run.stopping")
     done = await rented.desk.end_of(process)
     assert done.code == 4
-    names = [event["event"] for event in done.events]
+    names = done.names
     assert "link.restored" in seen + names and names[-1] == "run.exited"
     assert [event["text"] for event in done.named("log")] == ["saved"]
 

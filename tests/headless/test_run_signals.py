@@ -41,7 +41,7 @@ async def test_ctrl_c_runs_the_ladder_and_the_jobs_own_code_is_ours(desk: Desk) 
     process.send_signal(signal.SIGINT)
     done = await desk.end_of(process)
     assert done.code == 9
-    names = [event["event"] for event in done.events]
+    names = done.names
     assert names[0] == "run.stopping" and names[-1] == "run.exited"
     assert (done.events[-1]["code"], done.events[-1]["by"]) == (9, "cockpit")
     assert [event["text"] for event in done.named("log")] == ["saving"]

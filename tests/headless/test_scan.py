@@ -51,12 +51,12 @@ def test_json_has_the_shape_of_incidents(
 
 
 def test_json_is_english_in_every_language(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = write(tmp_path, OOM)
     main(["scan", "--json", log])
     first = capsys.readouterr().out
-    use_language("zh_CN")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     try:
         main(["scan", "--json", log])
         assert capsys.readouterr().out == first
