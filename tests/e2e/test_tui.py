@@ -26,7 +26,8 @@ def started(home: Path) -> Iterator[pexpect.spawn[str]]:
         **os.environ, "COCKPIT_HOME": str(home), "TERM": "xterm-256color", "SHELL": "/bin/sh",
         "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PS1": "in-a-shell$ ", "ENV": "",
     }  # fmt: skip
-    environ.pop("NO_COLOR", None)
+    for name in ("NO_COLOR", "LINES", "COLUMNS"):  # a parallel run sets a size of its own
+        environ.pop(name, None)
     child = pexpect.spawn(
         sys.executable, ["-m", "cockpit"], env=environ, dimensions=(30, 110), timeout=TIMEOUT_S,
         encoding="utf-8", codec_errors="replace",
