@@ -16,14 +16,14 @@ demo: $(VENV)/.installed
 	$(BIN)/cockpit demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
