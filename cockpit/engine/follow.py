@@ -31,6 +31,9 @@ QUIET_S = 0.5
 _COUNT_CHUNK = 1 << 20
 _SCAN_CHUNK = 256 * 1024
 
+_READ_FIRST, _READ_LAST = 16, 48
+"""Lines of one piece of a log that are read for progress: what is between is outdated on arrival."""
+
 FindMasker = Callable[[], Awaitable[Masker]]
 
 
@@ -218,7 +221,7 @@ class RunFollower:
         if not lines:
             return
         changed = False
-        for line in lines:
+        for line in _telling(lines):
             changed |= self._progress.feed(line.text, at_s)
         if changed:
             self._tell_progress()
@@ -266,3 +269,9 @@ class RunFollower:
     def _hush(self) -> None:
         self._quiet = None
         self._findings(self._scanner.quiet())
+
+
+def _telling(lines: list[Line]) -> list[Line]:
+    if len(lines) <= _READ_FIRST + _READ_LAST:
+        return lines
+    return lines[:_READ_FIRST] + lines[-_READ_LAST:]

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import Protocol
 
 from cockpit.domain.masking import Masker
@@ -117,15 +118,17 @@ class JsonReport(_Report):
 
     async def _lines(self, lines: Sequence[Line], at_s: float) -> None:
         told = []
+        head = self._encoded("log", at_s, {}).decode().removesuffix("}\n")
         for line in lines:
             if line.replaces:
                 self._redrawn[self._rows - line.replaces] = line
             else:
                 self._rows += 1
-                told.append(self._encoded("log", at_s, {"offset": line.offset, "text": line.text}))
+                text = encode_basestring(line.text)
+                told.append(f'{head}, "offset": {line.offset}, "text": {text}}}\n')
         if told:
             self._told_open = ""
-            await self._out.write(b"".join(told))
+            await self._out.write("".join(told).encode("utf-8", "replace"))
 
     def _encoded(self, name: str, at_s: float, fields: Fields) -> bytes:
         value: dict[str, object] = {"event": name, "run": self._run, "host": self._host}
