@@ -39,8 +39,12 @@ def checked(read: Reader[T]) -> PlainValidator:
 
 def _number_or_word(read_number: Reader[int], *words: str) -> Reader[int | str]:
     def read(value: object) -> int | str:
+        if value in words and isinstance(value, str):
+            return value
         if isinstance(value, str):
-            return values.one_of(*words)(value)
+            near = values.closest(value, words)
+            allowed = ("a number", *words)
+            raise BadValue("not_one_of", given=shown(value), allowed=allowed, suggestion=near)
         return read_number(value)
 
     return read

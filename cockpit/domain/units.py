@@ -97,14 +97,25 @@ def parse_price(text: str) -> tuple[float, str]:
     stripped = text.strip()
     per_hour = _PER_HOUR.search(stripped)
     if per_hour is None:
-        raise UnitError(
-            "price_needs_hour", given=text, example=f"{stripped.split('/')[0] or '0.42 USD'}/h"
-        )
+        code, example = _without_hour(stripped)
+        raise UnitError(code, given=text, example=example)
     try:
         return parse_money(stripped[: per_hour.start()])
     except UnitError as error:
         example = f"{error.facts['example']}/h" if error.code != "not_a_price" else "0.42 USD/h"
         raise UnitError(error.code, given=text, example=example) from error
+
+
+def _without_hour(text: str) -> tuple[str, str]:
+    """What is wrong with a price that names no hour, and how it would be right."""
+    money = text.split("/")[0]
+    try:
+        parse_money(money)
+    except UnitError as error:
+        if error.code == "price_needs_currency":
+            return "price_needs_hour", f"{error.facts['example']}/h"
+        return "not_a_price", "0.42 USD/h"
+    return "price_needs_hour", f"{money}/h"
 
 
 def mib_text(mib: float | None, *, of_mib: float | None = None, width: int = 5) -> str:

@@ -126,7 +126,7 @@ PROBE_ENTRIES: Final[dict[str, Entry]] = {
             _("The samples are old."),
         )
     ),
-    "cards_free": Entry((_("{count} free cards are taken."), _("Free cards are there."))),
+    "cards_free": Entry((_("Free cards found for it: {count}."), _("Free cards are there."))),
     "cards_queued": Entry((_("No card is free now: it waits in the queue and starts by itself."),)),
     "launch_blocked": Entry((_("It cannot start like this."),)),
 }

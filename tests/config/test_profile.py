@@ -9,6 +9,7 @@ from cockpit.config.paths import Home
 from cockpit.config.profile import Profile, find_profiles, load_profile, parse_profile
 from cockpit.config.profile_files import SHIPPED_DIR
 from cockpit.errors import ExitCode, Problem, ProfileError
+from cockpit.i18n.problem_text import problem_text
 
 MINIMAL = "kind = 'command'\n[command]\nargv = ['true']\n"
 
@@ -288,6 +289,16 @@ def test_overrides_are_typed_by_the_schema_and_not_by_their_looks() -> None:
     assert profile.forward == {80: 8080}
     assert profile.restart.resume_args == ("--resume", "auto")
     assert profile.stop.int_s == 1
+
+
+@pytest.mark.parametrize(
+    ("gpus", "words"), [("count = 'al'", "none of a number, all. all?"), ("count = 0", "1")]
+)
+def test_a_wrong_count_is_told_with_what_it_may_be(gpus: str, words: str) -> None:
+    with pytest.raises(ProfileError) as caught:
+        parse_profile(MINIMAL + f"[gpus]\n{gpus}\n")
+    (problem,) = caught.value.problems
+    assert words in problem_text(problem.code, problem.facts)
 
 
 def test_an_override_wins_over_the_file_and_the_last_over_the_first() -> None:

@@ -106,7 +106,9 @@ def test_a_price_is_an_amount_for_an_hour(text: str, price: tuple[float, str]) -
 @pytest.mark.parametrize(
     ("text", "code", "example"),
     [
-        ("0.42", "price_needs_hour", "0.42/h"),
+        ("0.42", "price_needs_hour", "0.42 USD/h"),
+        ("cheap", "not_a_price", "0.42 USD/h"),
+        ("", "not_a_price", "0.42 USD/h"),
         ("0.42 USD", "price_needs_hour", "0.42 USD/h"),
         ("0.42/h", "price_needs_currency", "0.42 USD/h"),
         ("cheap/h", "not_a_price", "0.42 USD/h"),
