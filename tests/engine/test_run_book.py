@@ -24,7 +24,9 @@ def changes() -> list[tuple[str, str | None]]:
 
 @pytest.fixture
 def book(changes: list[tuple[str, str | None]]) -> RunBook:
-    return RunBook(lambda now, before: changes.append((now.state, before.state if before else None)))
+    return RunBook(
+        lambda now, before: changes.append((now.state, before.state if before else None))
+    )
 
 
 def test_only_changes_of_state_are_told(
