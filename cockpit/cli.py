@@ -43,7 +43,8 @@ INTERRUPTED = 130
 """128 + SIGINT."""
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as any program ends whose reader has gone."""
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+_NO_TEMPORARY = "No usable temporary directory"
 
 
 PROBLEMS_SHOWN = 100
@@ -156,14 +157,17 @@ def say(error: CockpitError) -> None:
 
 
 def _is_full(error: Exception) -> bool:
-    return isinstance(error, OSError) and error.errno in _NO_ROOM
+    if not isinstance(error, OSError):
+        return False
+    return error.errno in _NO_ROOM or _NO_TEMPORARY in str(error.strerror)
 
 
 def _output_failed(error: Exception) -> int:
-    """What we print goes to a file, and its disk takes no more."""
+    """What we print goes to a file, and its disk takes no more; or no folder for passing files has room."""
     forget(1)
+    why = getattr(error, "strerror", None)
     where = getattr(error, "filename", None) or "stdout"
-    say(StorageError(path=str(where), why=getattr(error, "strerror", None)))
+    say(StorageError(path="TMPDIR" if _NO_TEMPORARY in str(why) else str(where), why=why))
     return int(ExitCode.IO)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -270,3 +271,11 @@ def test_a_file_of_mistakes_does_not_flood_the_terminal(
     lines = capsys.readouterr().err.splitlines()
     assert "1000 mistakes" in lines[0]
     assert (len(lines), lines[-1]) == (102, "  and 900 more")
+
+
+def test_no_room_for_passing_files_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "No usable temporary directory found in ['/tmp']"
+    assert run_with(monkeypatch, FileNotFoundError(errno.ENOENT, why)) == 74
+    assert capsys.readouterr().err == f"TMPDIR: {why}.  io\n"
