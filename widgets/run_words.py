@@ -16,7 +16,9 @@ STATE_ORDER: tuple[RunState, ...] = (
 
 
 def failed(view: RunView) -> bool:
-    """Ended by something other than its own success."""
+    """Ended by something other than its own success or our stop."""
+    if view.state == "exited" and view.by == "cockpit":
+        return False
     return view.ended and view.exit_status != 0
 
 

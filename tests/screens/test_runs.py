@@ -12,7 +12,7 @@ from cockpit.errors import LinkLost
 from cockpit.screens.run import RunScreen
 from cockpit.screens.runs import matches
 from cockpit.widgets.run_row import Columns, RunRow
-from cockpit.widgets.run_words import cards_text, state_word
+from cockpit.widgets.run_words import cards_text, failed, state_word
 from tests.screens.fake_engine import FakeEngine, run_view
 from tests.screens.run_scenes import (
     OOM,
@@ -211,6 +211,14 @@ def test_cards_are_named_shortly(gpus: tuple[int, ...], text: str) -> None:
 )
 def test_the_end_in_a_word(changes: dict[str, Any], word: str) -> None:
     assert state_word(run_view(state="exited", **changes)) == word
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_trouble"),
+    [({"signal": 2, "by": "cockpit"}, False), ({"signal": 2}, True), ({"code": 1}, True), ({"code": 0}, False)],
+)  # fmt: skip
+def test_a_run_that_was_stopped_is_no_trouble(changes: dict[str, Any], is_trouble: bool) -> None:
+    assert failed(run_view("r", state="exited", **changes)) is is_trouble
 
 
 def test_ids_of_the_scene() -> None:
