@@ -20,6 +20,7 @@ from tests.servers import Laptop, OpenSshServer, openssh
 WORK = Path(__file__).parent / ".work"
 PORTS = 10
 """An sshd listens on 16 sockets at most; beyond this, hosts share ports and are hosts of their own all the same."""
+SYSTEM_PYTHON = "/usr/bin/python3"
 PEERS = ("mnvitop==1.0.0", "clustop==0.1.0", "gpustat==1.1.1")
 
 
@@ -29,7 +30,8 @@ class LabHost:
 
     name: str
     port: int
-    python: Path
+    python: Path | None
+    """Where hosts.toml names one; cockpit looks for one itself otherwise, as on any image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +120,14 @@ async def _lab(
         yield Lab(laptop.home, laptop, sshd, driver, known, _write_ssh(folder, laptop, sshd, known))
 
 
-def _pythons(folder: Path, hosts: int, cards: int, changing_hosts: int) -> list[Path]:
+def _pythons(folder: Path, hosts: int, cards: int, changing_hosts: int) -> list[Path | None]:
     """The Python of each host; that of a host whose numbers move points at a scenario of its own."""
-    found = [Path(sys.executable)] * hosts
+    found: list[Path | None] = [None] * hosts
     if changing_hosts:
         scenario = folder / "changing"
         scenario.write_text("\n".join(changing(cards)) + "\n")
         python = folder / "python"
-        python.write_text(f'#!/bin/sh\nNVML_DOUBLE="{scenario}" exec "{sys.executable}" "$@"\n')
+        python.write_text(f'#!/bin/sh\nNVML_DOUBLE="{scenario}" exec "{SYSTEM_PYTHON}" "$@"\n')
         python.chmod(0o755)
         found[:changing_hosts] = [python] * changing_hosts
     return found
@@ -134,7 +136,8 @@ def _pythons(folder: Path, hosts: int, cards: int, changing_hosts: int) -> list[
 def _write_hosts(laptop: Laptop, sshd: OpenSshServer, hosts: Sequence[LabHost]) -> None:
     tables = [
         f'[hosts.{host.name}]\nhost = "127.0.0.1"\nport = {host.port}\nuser = "{sshd.user}"\n'
-        f'identity = "{laptop.identity.file}"\npython = "{host.python}"\n'
+        f'identity = "{laptop.identity.file}"\n'
+        + (f'python = "{host.python}"\n' if host.python else "")
         for host in hosts
     ]
     laptop.home.hosts_toml.write_text("\n".join(tables))

@@ -105,7 +105,7 @@ def packed(program: Program, *, plain: bool = False) -> bytes:
         frames.append(f"{module} {len(text)}\n".encode() + text)
     data = b"".join(frames)
     data = data if plain else zlib.compress(data, 6)
-    head = f"{hashlib.sha256(data).hexdigest()} {len(data)} {'p' if plain else 'z'}\n"
+    head = f"{hashlib.blake2b(data).hexdigest()} {len(data)} {'p' if plain else 'z'}\n"
     return program.fetch.encode() + head.encode() + data
 
 

@@ -12,18 +12,15 @@ if sys.path and not sys.path[0]:
 import marshal
 import os
 
-if sys.version_info >= (3, 12):
-    from _sha2 import sha256
-else:
-    try:
-        from _sha256 import sha256
-    except ImportError:
-        from hashlib import sha256
+try:
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 digest, name, fetch_bytes = sys.argv[1:4]
 kept_as = "%s-%s-%s" % (name, sys.implementation.cache_tag, digest)
 home, cache = os.environ.get("HOME", ""), os.environ.get("XDG_CACHE_HOME", "")
 if cache[:1] != "/":
-    cache = home + "/.cache" if home[:1] == "/" and home != "/" else "/nonexistent"
+    cache = home + "/.cache" if home[:1] == "/" and home != "/" else "/var/tmp"
 data, places = None, [place + "/cockpit-%d" % os.getuid() for place in (cache, "/var/tmp", "/tmp")]
 for place in places:
     try:
@@ -32,7 +29,8 @@ for place in places:
             fd = os.open(place + "/" + kept_as, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             data = os.read(fd, min(os.fstat(fd).st_size, 1 << 23))
             os.close(fd)
-            if data[:32] == sha256(digest.encode() + data[32:]).digest():
+            kept = memoryview(data)[64:]
+            if data[:64] == blake2b(kept, key=digest.encode()).digest():
                 break
     except OSError:
         pass
@@ -46,7 +44,7 @@ def say(word):
 
 if data is not None:
     say("have")
-    codes = marshal.loads(data[32:])
+    codes = marshal.loads(kept)
 else:
     try:
         import zlib

@@ -187,6 +187,19 @@ def test_a_host_that_keeps_nothing_still_works(closed: str) -> None:
     assert not [line for line in probe.lines if line.startswith(b"probe-")]
 
 
+def test_without_a_home_nothing_is_made_but_in_the_places_for_temporary_files() -> None:
+    program = load_program("probe")
+    before = set(Path("/").iterdir())
+    with running(
+        confined(program, "true", "ls -A /var/tmp/*"), {"PATH": os.environ["PATH"]}
+    ) as probe:
+        assert first_answer(probe) == b"need"
+        send(probe, program)
+        probe.to_the_end()
+    assert [line for line in probe.lines if line.startswith(b"probe-")]
+    assert set(Path("/").iterdir()) == before
+
+
 async def test_pythons_that_are_absent_old_or_broken_are_passed_over(
     here: LocalTransport, tmp_path: Path
 ) -> None:
