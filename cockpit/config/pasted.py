@@ -115,12 +115,15 @@ class _Reader:
             word = self._words.pop(0)
             if word == "--" and self._host is None:
                 self._destination(self._words.pop(0) if self._words else "")
+            elif word == "--":
+                self._drop_command(self._words)
+                break
             elif word.startswith("-") and len(word) > 1:
                 self._cluster(word[1:])
             elif self._host is None:
                 self._destination(word)
             else:
-                self._drop(" ".join([word, *self._words]), "remote_command")
+                self._drop_command([word, *self._words])
                 break
         if self._host is None:
             raise refused("no_host")
@@ -217,6 +220,10 @@ class _Reader:
         if bind in _ALL_ADDRESSES or (bind and is_host(bind) and not _is_loopback(bind)):
             self._drop(bind, "bind_address")
         self._forwards.append(forward)
+
+    def _drop_command(self, words: list[str]) -> None:
+        if words:
+            self._drop(" ".join(words), "remote_command")
 
     def _drop(self, text: str, why: str) -> None:
         self._dropped.append(Dropped(text, why))

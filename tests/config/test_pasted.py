@@ -135,6 +135,7 @@ DROPPED = [
     ("ssh h nvidia-smi -L", "nvidia-smi -L", "remote_command"),
     ("ssh h 'cd /x && python train.py; exit'", "cd /x && python train.py; exit", "remote_command"),
     ("ssh h -p 22 ls -p 23", "ls -p 23", "remote_command"),
+    ("ssh h -p 22 -- ls -p 23", "ls -p 23", "remote_command"),
     ("ssh -i a -i b h", "-i b", "second_identity"),
     ("ssh -o ServerAliveInterval=60 h", "-o ServerAliveInterval=60", "not_needed"),
     ("ssh -v h", "-v", "not_needed"),
