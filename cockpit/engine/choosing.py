@@ -71,20 +71,28 @@ def _is_large(card: Card, wanted: Wanted) -> bool:
 def _shortage_facts(
     profile: Profile, wanted: Wanted | None, candidates: Sequence[Card]
 ) -> dict[str, Fact]:
-    free = [card for card in candidates if card.obstacle is None]
-    largest = max(candidates, key=lambda card: card.free_mib or 0, default=None)
+    least = wanted.min_free_mib if wanted is not None else None
+    hosts = dict.fromkeys(card.host for card in candidates)
     return {
         "profile": profile.name,
         "count": wanted.count if wanted is not None else None,
-        "min_free_mib": wanted.min_free_mib if wanted is not None else None,
-        "free_cards": len(free),
+        "min_free_mib": least,
+        "min_free": None if least is None else f"{least / 1024:.4g} GiB",
+        "free_cards": sum(card.obstacle is None for card in candidates),
         "cards": len(candidates),
-        "largest_free_mib": largest.free_mib if largest is not None else None,
-        "largest_where": f"{largest.host}:{largest.index}" if largest is not None else None,
+        "nearest": tuple(_room(host, candidates) for host in hosts),
         "holders": tuple(
             f"{card.host}:{card.index} {card.holder}" for card in candidates[:16] if card.holder
         ),
     }
+
+
+def _room(host: HostName, candidates: Sequence[Card]) -> str:
+    """ "a100 1/2, 14.5 GiB": free cards of all, and the most memory that one has left."""
+    cards = [card for card in candidates if card.host == host]
+    free = sum(card.obstacle is None for card in cards)
+    largest_mib = max((card.free_mib or 0 for card in cards), default=0)
+    return f"{host} {free}/{len(cards)}, {largest_mib / 1024:.3g} GiB"
 
 
 def queue_for(

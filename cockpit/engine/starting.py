@@ -14,7 +14,7 @@ from cockpit.engine.masks import remember
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_secrets import env_file_of
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost
+from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost, NotNow
 
 TRIES = 3
 RECONNECT_LIMIT_S = 60.0
@@ -46,6 +46,8 @@ class Starter:
             try:
                 agent = await runs.agent(RECONNECT_LIMIT_S)
                 return (await agent.start(spec)).record
+            except NotNow as error:  # another run was quicker
+                raise NotNow(**{**error.facts, "profile": spec.profile}) from error
             except LinkLost:
                 continue
             except HostUnreachable:

@@ -88,7 +88,7 @@ class RunFollowing:
                 return pump.result()
         except ReaderGone:
             pass
-        except CockpitError:
+        except (CockpitError, OSError):
             await self._say_goodbye(wishes)
             raise
         finally:

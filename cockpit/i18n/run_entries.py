@@ -17,7 +17,12 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
             _("No card is free for {profile}."),
             _("No card is free."),
         ),
-        (_("Nearest: {nearest}."), _("First likely: {likely}."), _NOT_STARTED),
+        (
+            _("Nearest: {nearest}."),
+            _("Held: {holders}."),
+            _("First likely: {likely}."),
+            _NOT_STARTED,
+        ),
         (
             _("`enter` queue for up to {wait}, starts by itself"),
             _('Queue for one with wait = "2h" under [gpus], or take fewer: `--set gpus.count=1`.'),

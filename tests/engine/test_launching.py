@@ -107,6 +107,7 @@ async def test_no_room_and_no_wait_is_not_now_with_what_was_short(bench: Bench) 
     facts = caught.value.facts
     assert (facts["count"], facts["free_cards"], facts["cards"]) == (4, 3, 4)
     assert facts["holders"] == ("here:0 ann: python",)
+    assert facts["nearest"] == ("here 3/4, 78.1 GiB",)
 
 
 async def test_several_nodes_are_refused_and_a_host_that_is_not_there_is_a_mistake(
