@@ -23,9 +23,6 @@ LIBRARY_PLACES = ("/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib/x86_6
                   "/usr/lib/aarch64-linux-gnu", "/run/opengl-driver/lib")  # fmt: skip
 
 
-LIGHT = {"capwords": "string", "wraps": "functools", "Lock": "threading"}
-
-
 class Driver:
     """NVML behind a thread: `collect` gives what is new, and how long no answer came."""
 
@@ -243,36 +240,42 @@ def _load_by_path(ctypes: "Any") -> bool:
 
 
 def import_pynvml() -> "Any":
-    """NVIDIA's binding, shipped beside this program.
-
-    It uses one function each of three modules that cost more to load than the binding itself, so
-    these are stood in for while the shipped text of it is loaded.
-    """
+    """NVIDIA's binding, shipped beside this program; what it and ctypes hardly use is stood in for meanwhile."""
     placed = []
     if any("pynvml" in getattr(finder, "cockpit_codes", ()) for finder in sys.meta_path):
-        for name, function in (
-            ("capwords", _capwords),
-            ("wraps", _wraps),
-            ("Lock", _thread.allocate_lock),
-        ):
-            module = LIGHT[name]
-            if module not in sys.modules:
-                placed.append(module)
-                sys.modules[module] = type(sys)(module)
-                setattr(sys.modules[module], name, function)
+        for name, members in light_modules().items():
+            if name not in sys.modules:
+                placed.append(name)
+                sys.modules[name] = type(sys)(name)
+                sys.modules[name].__dict__.update(members)
     try:
         import pynvml
     except (AttributeError, ImportError):
         if not placed:
             raise
-        for module in placed:
-            del sys.modules[module]
+        for name in placed:
+            del sys.modules[name]
         placed = []
         import pynvml
     finally:
-        for module in placed:
-            del sys.modules[module]
+        for name in placed:
+            del sys.modules[name]
     return pynvml
+
+
+def light_modules() -> "dict[str, dict[str, Any]]":
+    """Modules of which one name each is used, or none: together they cost more to load than the binding."""
+    orders = ("BigEndianStructure", "LittleEndianStructure", "BigEndianUnion", "LittleEndianUnion")
+    light = {
+        "string": {"capwords": _capwords},
+        "functools": {"wraps": _wraps},
+        "threading": {"Lock": _thread.allocate_lock},
+    }  # type: dict[str, dict[str, Any]]
+    if "ctypes" not in sys.modules:
+        light["ctypes._endian"] = dict.fromkeys(orders)
+        if sys.version_info >= (3, 9):
+            light["types"] = {"GenericAlias": type(list[int])}
+    return light
 
 
 def _capwords(words: str, separator: str) -> str:
