@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.nvml.double import Driver, healthy, make_driver
 from tests.servers import Laptop, OpenSshServer, openssh
 
 WORK = Path(__file__).parent / ".work"
+PREFIX = "cockpit-lab-"
+"""Folders of labs; the bench's process id follows."""
 PORTS = 10
 """An sshd listens on 16 sockets at most; beyond this, hosts share ports and are hosts of their own all the same."""
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -85,12 +88,31 @@ async def lab(
     hosts: int = 8, cards: int = 8, *, changing_hosts: int | None = None
 ) -> AsyncIterator[Lab]:
     """`hosts` hosts of `cards` cards; on all of them, or on the first `changing_hosts`, every number moves."""
-    folder = Path(tempfile.mkdtemp(prefix="cockpit-bench-"))
+    sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     try:
         async with _lab(folder, hosts, cards, changing_hosts) as made:
             yield made
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """End the servers of benches that were killed, and remove their folders."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            for process in Path("/proc").iterdir():
+                with suppress(OSError):
+                    if process.name.isdecimal() and _belongs(process, folder):
+                        os.kill(int(process.name), signal.SIGKILL)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _belongs(process: Path, folder: Path) -> bool:
+    """Whether a process serves this lab: by its command or by the mark that sshd puts in what it starts."""
+    said = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+    return f"{folder}/".encode() in said
 
 
 @asynccontextmanager
