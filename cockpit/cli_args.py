@@ -115,6 +115,7 @@ def _hosts(add: Add) -> None:
 
 
 def _watching(add: Add) -> None:
+    """`journal` and `replay` are parsed and not listed: this version does not have them."""
     status = _json(add("status", help="every host and card, once"))
     _host(status)
     status.add_argument("--watch", action="store_true", help="again with every sample")
@@ -124,17 +125,18 @@ def _watching(add: Add) -> None:
         "--memory", metavar="CSV", help="the leak detector on lines of t_s,used_mib[,total_mib]"
     )
     scan.add_argument("--fail-on", choices=("fatal", "warning", "notice"), metavar="SEVERITY")
-    journal = _json(add("journal", help="what happened on a host"))
+    journal = _json(add("journal"))
     journal.add_argument("host", metavar="HOST")
-    replay = _json(add("replay", help="play a recording"))
+    replay = _json(add("replay"))
     replay.add_argument("file", metavar="FILE")
 
 
 def _desk(add: Add) -> None:
-    doctor = _json(add("doctor", help="is this host fit for that profile?"))
+    """Parsed and not listed: this version does not have them."""
+    doctor = _json(add("doctor"))
     doctor.add_argument("host", metavar="HOST")
     doctor.add_argument("--profile", metavar="P")
-    fit = _json(add("fit", help="how much memory a model needs"))
+    fit = _json(add("fit"))
     size = fit.add_mutually_exclusive_group()
     size.add_argument("--params", metavar="7B")
     size.add_argument("--config", metavar="CONFIG.JSON")
@@ -148,7 +150,7 @@ def _desk(add: Add) -> None:
     for name in ("gpus", "batch", "seq", "concurrency"):
         fit.add_argument(f"--{name}", type=_positive, metavar="N")
     fit.add_argument("--kv-dtype")
-    cost = _json(add("cost", help="what was spent, and what for"))
+    cost = _json(add("cost"))
     _host(cost)
 
 
@@ -173,9 +175,9 @@ def _rest(add: Add) -> None:
     demo.add_argument("--hosts", type=_positive, default=3, metavar="N")
     ssh = add("ssh", help="a shell on a host, by the system's ssh")
     ssh.add_argument("host", metavar="HOST")
-    serve = add("serve", help="the screen in a browser, on this computer only")
+    serve = add("serve")
     serve.add_argument("--port", type=_port, default=8900)
-    export = add("export", help="numbers for Prometheus, on this computer only")
+    export = add("export")
     export.add_argument("--port", type=_port, default=9940)
     _json(add("help", help="what an error's code means")).add_argument(
         "code", nargs="?", metavar="CODE"

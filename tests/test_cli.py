@@ -279,3 +279,17 @@ def test_no_room_for_passing_files_is_told(
     why = "No usable temporary directory found in ['/tmp']"
     assert run_with(monkeypatch, FileNotFoundError(errno.ENOENT, why)) == 74
     assert capsys.readouterr().err == f"TMPDIR: {why}.  io\n"
+
+
+def test_help_lists_what_this_version_has_and_no_more() -> None:
+    from importlib.util import find_spec
+
+    from cockpit.cli import HEADLESS_MODULES
+    from cockpit.cli_args import build_parser
+
+    listed = {
+        line.split()[0] for line in build_parser().format_help().splitlines() if line[:4] == "    "
+    }
+    commands = {words for words in HEADLESS_MODULES if " " not in words}
+    built = {name for name in commands if find_spec(f"cockpit.headless.{HEADLESS_MODULES[name]}")}
+    assert listed & commands == built
