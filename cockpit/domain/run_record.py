@@ -15,6 +15,7 @@ HostRunState: TypeAlias = Literal[
     "starting", "queued", "running", "stopping", "exited", "lost", "other_host"
 ]
 _MAX_ITEMS = 256
+_INT_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,8 @@ def decode_record(answer: object) -> RunRecord:
         tags=fields.texts("tags"),
         gpus=fields.integers("gpus"),
         gpu_uuids=fields.texts("gpu_uuids"),
-        code=fields.integer("code"),
-        signal=fields.integer("signal"),
+        code=fields.integer("code", 0, 255),
+        signal=fields.integer("signal", 1, 127),
         reason=fields.text("reason"),
         by=_by(answer.get("by")),
         claimed_s=fields.number("claimed_s"),
@@ -135,7 +136,7 @@ def decode_record(answer: object) -> RunRecord:
         ended_s=fields.number("ended_s"),
         heard_s=fields.number("heard_s"),
         degraded=fields.text("degraded"),
-        log_bytes=fields.integer("log_bytes"),
+        log_bytes=fields.integer("log_bytes", 0),
         log_hole=_hole(fields.integers("log_hole")),
         oom_kills=fields.integer("oom_kills"),
         job_pid=fields.integer("job_pid"),
@@ -171,8 +172,9 @@ class _Fields:
             return None
         return float(value) if -1e12 < value < 1e12 else None
 
-    def integer(self, key: str) -> int | None:
-        return _integer(self._answer.get(key))
+    def integer(self, key: str, low: int = -_INT_MAX, high: int = _INT_MAX) -> int | None:
+        value = _integer(self._answer.get(key))
+        return value if value is not None and low <= value <= high else None
 
     def integers(self, key: str) -> tuple[int, ...]:
         return tuple(number for item in self._items(key) if (number := _integer(item)) is not None)
@@ -189,7 +191,7 @@ def _text(value: object) -> str | None:
 def _integer(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if abs(value) < 1 << 63 else None
+    return value if abs(value) <= _INT_MAX else None
 
 
 def _state(value: object) -> HostRunState:

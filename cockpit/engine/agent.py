@@ -32,6 +32,7 @@ from cockpit.engine.agent_frames import (
     Truncated,
     decode_object,
     decode_tail,
+    next_offset,
 )
 from cockpit.engine.agent_link import AgentLink, Mailbox
 from cockpit.engine.agent_refusals import refusal
@@ -64,6 +65,8 @@ STOP_S = 7200.0
 """A run may have hours to end in; that the host still answers is seen by the link's own pings."""
 MAX_PAGES = 100
 MAX_RECORDS = 5000
+MAX_JUMPS = 5000
+"""Holes and new beginnings in one tail: each costs a file operation here and nothing there."""
 WINDOW_BYTES = 2 << 20
 """What a tail may have under way: more than bandwidth times delay of a far host, less than memory minds."""
 READ_BYTES = 256 * 1024
@@ -122,7 +125,7 @@ class RunAgent:
         """Start a run, or find that it exists. Raises LaunchFailed, NotNow (no card and no wait)."""
         fields: dict[str, Json] = {"spec": encode_spec(spec), "secrets": dict(spec.secrets)}
         answer = await self._ask("start", fields, limit_s=START_S)
-        return StartReply(self._record(answer), answer.get("existed") is True)
+        return StartReply(self._record(answer, spec.run), answer.get("existed") is True)
 
     async def list(self) -> list[RunRecord]:
         """Every run of this host, the newest first. A record that makes no sense is left out."""
@@ -148,7 +151,8 @@ class RunAgent:
     def _take_changes(self, answer: Mapping[str, object]) -> None:
         gone, runs = answer.get("gone"), answer.get("runs")
         for run in gone if isinstance(gone, list) else []:
-            self._known.pop(run, None)
+            if isinstance(run, str):
+                self._known.pop(RunId(run), None)
         for item in runs if isinstance(runs, list) else []:
             with suppress(NotARecord):
                 record = decode_record(item)
@@ -158,7 +162,7 @@ class RunAgent:
 
     async def status(self, run: RunId) -> RunRecord:
         """Raises RunUnknown."""
-        return self._record(await self._ask("status", {"run": run}))
+        return self._record(await self._ask("status", {"run": run}), run)
 
     async def stop(
         self, run: RunId, *, int_s: float | None = None, term_s: float | None = None
@@ -168,7 +172,7 @@ class RunAgent:
         answer = await self._ask("stop", fields, limit_s=STOP_S)
         sent = answer.get("sent")
         return StopOutcome(
-            record=self._record(answer),
+            record=self._record(answer, run),
             signals=tuple(
                 name for name in (sent if isinstance(sent, list) else []) if name in _SIGNALS
             ),
@@ -198,21 +202,24 @@ class RunAgent:
         }
         try:
             await self._ask("tail", fields, number=box.number)
-            async for frame in self._frames(box, offset):
+            async for frame in self._frames(box, run, offset):
                 yield frame
         finally:
             self._wire.close_mailbox(box)
             await attempt(5.0, self._untail(box))
 
-    async def _frames(self, box: Mailbox, offset: int) -> AsyncIterator[TailFrame]:
+    async def _frames(self, box: Mailbox, run: RunId, offset: int) -> AsyncIterator[TailFrame]:
         """The tail's frames, each beginning where the one before it ended."""
-        taken = 0
+        taken, jumps = 0, 0
         while True:
             frame = await box.take()
             if frame.kind == b"R":
                 raise self._refusal("tail", decode_object(frame.payload))
             told = decode_tail(frame)
-            offset = _next_offset(told, offset)
+            offset = next_offset(told, offset)
+            jumps += isinstance(told, Hole | Truncated)
+            if jumps > MAX_JUMPS or (isinstance(told, End) and told.record.run != run):
+                raise ProtocolError(host=self._transport.host, why="tail")
             yield told
             if isinstance(told, End):
                 return
@@ -274,26 +281,18 @@ class RunAgent:
             raise ProtocolError(host=self._transport.host, why="answer")
         return decode_object(frame.payload)
 
-    def _record(self, answer: Mapping[str, object]) -> RunRecord:
+    def _record(self, answer: Mapping[str, object], run: RunId) -> RunRecord:
+        """The answer's record, which must be about the run that was asked about."""
         try:
-            return decode_record(answer.get("record"))
+            record = decode_record(answer.get("record"))
         except NotARecord as error:
             raise ProtocolError(host=self._transport.host, why="record") from error
+        if record.run != run:
+            raise ProtocolError(host=self._transport.host, why="another run", run=record.run)
+        return record
 
     def _refusal(self, op: str, answer: Mapping[str, object]) -> CockpitError:
         return refusal(op, self._transport.host, answer)
 
 
 _SIGNALS = ("INT", "TERM", "KILL")
-
-
-def _next_offset(frame: TailFrame, expected: int) -> int:
-    """Where the frame after this one must begin. Raises ProtocolError on a gap or an overlap."""
-    if isinstance(frame, Truncated):
-        return frame.offset
-    begins = frame.start if isinstance(frame, Hole) else frame.offset
-    if begins != expected or (isinstance(frame, Hole) and frame.end <= begins):
-        raise ProtocolError(why="offset", offset=begins, expected=expected)
-    if isinstance(frame, Hole):
-        return frame.end
-    return begins + (len(frame.data) if isinstance(frame, Data) else 0)

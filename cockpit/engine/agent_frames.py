@@ -15,6 +15,8 @@ PROTOCOL = 1
 MAGIC = 0x434B5031
 """The number of the hello frame: whatever else runs on the other side does not begin with it."""
 MAX_FRAME_BYTES = 512 * 1024
+MAX_OFFSET = 1 << 44
+"""No log is as long (16 TiB), and no file of ours may be."""
 HEADER = struct.Struct(">cII")
 """Kind, id of the request it answers, length of what follows."""
 
@@ -99,16 +101,41 @@ def decode_object(payload: bytes) -> dict[str, object]:
 def decode_tail(frame: Frame) -> TailFrame:
     """A frame of a tail. Raises ProtocolError."""
     try:
-        if frame.kind == b"D":
-            return Data(int.from_bytes(frame.payload[:8], "big"), frame.payload[8:])
-        if frame.kind == b"E":
-            return Truncated(struct.unpack(">Q", frame.payload)[0])
-        if frame.kind == b"G":
-            start, end, skipped = struct.unpack(">QQB", frame.payload)
-            return Hole(start, end, "skipped" if skipped else "dropped")
-        if frame.kind == b"X":
-            offset = int.from_bytes(frame.payload[:8], "big")
-            return End(offset, decode_record(decode_object(frame.payload[8:])))
+        told = _told(frame)
     except (struct.error, NotARecord) as error:
         raise ProtocolError(why="tail frame") from error
-    raise ProtocolError(why="tail frame")
+    if told is None or _end_of(told) > MAX_OFFSET:
+        raise ProtocolError(why="tail frame")
+    return told
+
+
+def _told(frame: Frame) -> TailFrame | None:
+    if frame.kind == b"D":
+        return Data(int.from_bytes(frame.payload[:8], "big"), frame.payload[8:])
+    if frame.kind == b"E":
+        return Truncated(struct.unpack(">Q", frame.payload)[0])
+    if frame.kind == b"G":
+        start, end, skipped = struct.unpack(">QQB", frame.payload)
+        return Hole(start, end, "skipped" if skipped else "dropped")
+    if frame.kind == b"X":
+        offset = int.from_bytes(frame.payload[:8], "big")
+        return End(offset, decode_record(decode_object(frame.payload[8:])))
+    return None
+
+
+def _end_of(frame: TailFrame) -> int:
+    if isinstance(frame, Hole):
+        return frame.end
+    return frame.offset + (len(frame.data) if isinstance(frame, Data) else 0)
+
+
+def next_offset(frame: TailFrame, expected: int) -> int:
+    """Where the frame after this one must begin. Raises ProtocolError on a gap or an overlap."""
+    if isinstance(frame, Truncated):
+        if frame.offset:
+            raise ProtocolError(why="offset", offset=frame.offset, expected=0)
+        return 0
+    begins = frame.start if isinstance(frame, Hole) else frame.offset
+    if begins != expected or (isinstance(frame, Hole) and frame.end <= begins):
+        raise ProtocolError(why="offset", offset=begins, expected=expected)
+    return _end_of(frame)

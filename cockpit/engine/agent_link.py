@@ -19,6 +19,7 @@ from cockpit.engine.agent_frames import (
     decode_object,
 )
 from cockpit.engine.bounds import end, within
+from cockpit.engine.sampler import Budget
 from cockpit.errors import CockpitError, LinkLost, ProtocolError
 from cockpit.transport.base import ByteChannel
 
@@ -27,6 +28,9 @@ WRITE_S = 30.0
 PING_EVERY_S = 60.0
 """An agent that hears nothing for five minutes takes itself for forgotten."""
 PING_S = 30.0
+FRAMES_PER_S = 2000.0
+FRAMES_BURST = 8000.0
+"""A host that sends more, however small, is read later: every frame costs this process a moment."""
 FRAME_COST_BYTES = 64
 """What a frame counts for beside its bytes, so that empty ones cannot pile up either."""
 
@@ -143,10 +147,15 @@ class AgentLink:
 
     async def _read(self) -> None:
         frames = FrameReader()
+        now_s = asyncio.get_running_loop().time
+        budget = Budget(now_s(), FRAMES_PER_S, FRAMES_BURST)
         try:
             while data := await self._channel.read():
-                for frame in frames.feed(data):
+                count = 0
+                for count, frame in enumerate(frames.feed(data), 1):  # noqa: B007 - told below
                     self._deliver(frame)
+                if (wait_s := budget.spend(count, now_s())) > 0.0:
+                    await asyncio.sleep(wait_s)
             self._fail(LinkLost(host=self._host, why="agent ended", stderr=self._last_words()))
         except CockpitError as error:
             self._fail(error)

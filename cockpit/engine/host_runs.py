@@ -124,7 +124,7 @@ class HostRuns:
         One that ended while we looked away is followed too, once: its log may say why.
         """
         view = self._parts.book.record(record.view(self.host))
-        if not self._parts.follow_live:
+        if not self._parts.follow_live or view.host != self.host:
             return
         is_news = self.listed.is_set() or self.followers.is_behind(view)
         if not view.ended or (is_news and view.run not in self._judged):

@@ -15,6 +15,8 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.errors import StorageError
 
 _MAX_GAPS_BYTES = 1 << 20
+KEPT_COPIES = 8
+"""Of a log that its job cut to nothing again and again: the first ones, and the last."""
 
 
 def mirror_path(home: Home, host: HostName, run: RunId) -> Path:
@@ -66,12 +68,15 @@ class Mirror:
             finally:
                 os.close(fd)
             os.ftruncate(self._fd, offset)
-        self._gaps.append((self._size, offset))
+        if self._gaps and self._gaps[-1][1] == self._size:
+            self._gaps[-1] = (self._gaps[-1][0], offset)
+        else:
+            self._gaps.append((self._size, offset))
         self._size = offset
 
     def start_over(self) -> None:
         """The job truncated its own log: what we have is kept beside it, and the copy begins anew."""
-        if self._fd is None:
+        if self._fd is None or not self._size:
             return
         with _told(self.path):
             os.close(self._fd)
@@ -82,10 +87,8 @@ class Mirror:
         self._gaps, self._size = [], 0
 
     def _free_name(self) -> Path:
-        number = 1
-        while (name := self.path.with_name(f"log.{number}")).exists():
-            number += 1
-        return name
+        names = [self.path.with_name(f"log.{number}") for number in range(1, KEPT_COPIES + 1)]
+        return next((name for name in names if not name.exists()), names[-1])
 
     def read(self, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset`, up to the next gap; b"" at the end and in a gap."""

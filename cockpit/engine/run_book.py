@@ -59,6 +59,8 @@ class RunBook:
     def record(self, view: RunView) -> RunView:
         """Take what a host says of a run. What its log told before (progress, readiness) is kept."""
         before = self._runs.get(view.run)
+        if before is not None and _is_another_host_s(before, view):
+            return before
         if before is not None:
             view = _kept(before, view)
             if view == before:
@@ -106,6 +108,16 @@ class RunBook:
 def _age(view: RunView) -> float:
     """One that waits in a queue is as new as its claim."""
     return -(view.claimed_s or view.started_s or 0.0)
+
+
+def _is_another_host_s(before: RunView, view: RunView) -> bool:
+    """Whether a host speaks of a run that is known to be elsewhere: hosts may share a folder, or lie.
+
+    One that merely sees its folder says "unreachable"; such a claim gives way to whoever has the run.
+    """
+    if before.host == view.host:
+        return False
+    return before.state != "unreachable" or view.state == "unreachable"
 
 
 def _kept(before: RunView, view: RunView) -> RunView:

@@ -79,3 +79,10 @@ def test_text_is_harmless_and_lists_are_bounded() -> None:
     for text in (record.profile, *record.command, *record.notes[0]):
         assert not set("\x1b\x07\n\u202e") & set(text) and len(text) <= 4096
     assert len(record.command) == 256
+
+
+@pytest.mark.parametrize(("code", "signal"), [(256, 0), (-1, 1000), (1 << 40, -9), (None, True)])
+def test_an_end_that_no_process_can_have_is_not_known(code: object, signal: object) -> None:
+    """Taken as it is, 256 would be the success of `cockpit run`."""
+    answer = {"run": "a-1", "state": "exited", "now_s": 5.0, "code": code, "signal": signal}
+    assert decode_record(answer).view(HostName("h")).exit_status is None

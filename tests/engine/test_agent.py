@@ -13,7 +13,7 @@ import pytest
 
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_spec import RunSpec, encode_spec
-from cockpit.engine.agent import WINDOW_BYTES, Data, End, RunAgent
+from cockpit.engine.agent import MAX_JUMPS, WINDOW_BYTES, Data, End, RunAgent
 from cockpit.engine.agent_frames import HEADER, MAGIC, MAX_FRAME_BYTES, Frame, FrameReader
 from cockpit.engine.agent_link import AgentLink, Mailbox
 from cockpit.errors import CockpitError, LaunchFailed, LinkLost, NotNow, ProtocolError, RunUnknown
@@ -208,6 +208,17 @@ async def test_a_record_of_no_sense_is_an_error_alone_and_left_out_of_a_list(
     assert [found.run for found in await agent.list()] == ["a-1"]
 
 
+async def test_an_answer_about_another_run_is_refused(
+    agent: RunAgent, channel: ScriptedChannel
+) -> None:
+    other = {"record": {**RECORD, "run": "b-1"}}
+    for op in ("status", "stop", "start"):
+        channel.answers[op] = lambda asked: frame(b"R", asked["id"], other)
+    for asking in (agent.status(RUN), agent.stop(RUN), agent.start(spec())):
+        with pytest.raises(ProtocolError):
+            await asking
+
+
 def telling(**told: object) -> Answer:
     return lambda asked: frame(b"R", asked["id"], {"now_s": 9.0, **told})
 
@@ -216,7 +227,7 @@ async def test_a_list_tells_what_changed(agent: RunAgent, channel: ScriptedChann
     older, newer = {**RECORD, "claimed_s": 1.0}, {**RECORD, "run": "b-1", "claimed_s": 2.0}
     channel.answers["list"] = telling(runs=[older, newer])
     assert [record.run for record in await agent.list()] == ["b-1", "a-1"]
-    channel.answers["list"] = telling(runs=[{**older, "state": "exited"}], gone=["b-1", 7, []][:2])
+    channel.answers["list"] = telling(runs=[{**older, "state": "exited"}], gone=["b-1", 7, [], {}])
     (record,) = await agent.list()
     assert (record.run, record.state, record.now_s) == ("a-1", "exited", 9.0)
     assert [asked["fresh"] for asked in channel.of("list")] == [True, False]
@@ -276,6 +287,12 @@ async def test_a_tail_gives_what_came_before_the_link_was_lost(
         lambda number: frame(b"X", number, struct.pack(">Q", 3) + b"{}"),
         lambda number: frame(b"X", number, struct.pack(">Q", 4) + json.dumps(ENDED).encode()),
         lambda number: frame(b"B", number, b"what"),
+        lambda number: frame(b"G", number, struct.pack(">QQB", 3, 1 << 62, 0)),
+        lambda number: frame(b"G", number, struct.pack(">QQB", 3, (1 << 64) - 1, 0)),
+        lambda number: frame(b"E", number, struct.pack(">Q", 1 << 40)),
+        lambda number: frame(
+            b"X", number, struct.pack(">Q", 3) + json.dumps({**ENDED, "run": "b-1"}).encode()
+        ),
     ],
 )
 async def test_a_gap_an_overlap_or_a_broken_frame_ends_a_tail(
@@ -330,6 +347,31 @@ async def test_a_host_that_ignores_the_window_is_cut_off(
     assert channel.taken < 4 * WINDOW_BYTES
 
 
+async def test_a_tail_of_nothing_but_jumps_is_cut_off(
+    agent: RunAgent, channel: ScriptedChannel
+) -> None:
+    channel.answers["tail"] = lambda asked: (
+        frame(b"R", asked["id"], {"record": RECORD})
+        + frame(b"E", asked["id"], struct.pack(">Q", 0)) * (MAX_JUMPS + 1)
+    )
+    taken = 0
+    with pytest.raises(ProtocolError):
+        async for _frame in agent.tail(RUN):
+            taken += 1
+    assert taken == MAX_JUMPS
+
+
+async def test_a_flood_of_small_frames_is_read_slowly(
+    agent: RunAgent, channel: ScriptedChannel
+) -> None:
+    """They cost the host little and us much: other hosts must not notice."""
+    flood = frame(b"R", 999, b"") * 500_000
+    channel.say(flood)
+    for _turn in range(200):
+        await asyncio.sleep(0)
+    assert channel.taken < len(flood) // 2
+
+
 async def test_empty_frames_cannot_pile_up_either() -> None:
     box = Mailbox(1, 10_000)
     frames = list(FrameReader().feed(frame(b"E", 1, b"") * 1000))
@@ -364,7 +406,7 @@ async def test_two_tails_and_a_question_do_not_mix(
 ) -> None:
     def tail(asked: dict[str, Any]) -> bytes:
         text = asked["run"].encode()
-        end = struct.pack(">Q", len(text)) + json.dumps(ENDED).encode()
+        end = struct.pack(">Q", len(text)) + json.dumps({**ENDED, "run": asked["run"]}).encode()
         number = asked["id"]
         return (
             frame(b"R", number, {"record": RECORD})

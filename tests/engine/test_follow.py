@@ -19,7 +19,7 @@ from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import Progress
 from cockpit.engine.agent_frames import Data, End, Hole, TailFrame, Truncated
 from cockpit.engine.follow import RunFollower
-from cockpit.engine.mirror import Mirror, mirror_path
+from cockpit.engine.mirror import KEPT_COPIES, Mirror, mirror_path
 from cockpit.errors import CockpitError, LinkLost
 from tests.builders.clock import FakeClock
 
@@ -188,6 +188,23 @@ async def test_a_log_that_its_job_truncated_starts_over_and_keeps_the_old_copy(
     assert followed.mirror.path.read_bytes() == b"new\n"
     assert followed.mirror.path.with_name("log.1").read_bytes() == b"old old old\n"
     assert listener.restarts == 1
+
+
+def test_copies_and_gaps_of_a_log_are_bounded(tmp_path: Path) -> None:
+    """A host can state as many as it likes."""
+    mirror = Mirror(tmp_path / "a" / "b" / "log")
+    for number in range(3 * KEPT_COPIES):
+        mirror.write(0, b"%d" % number)
+        mirror.start_over()
+        mirror.start_over()
+    copies = sorted(path.name for path in mirror.path.parent.iterdir())
+    assert copies == ["log", *(f"log.{number}" for number in range(1, KEPT_COPIES + 1))]
+    assert mirror.path.with_name("log.1").read_bytes() == b"0"
+    assert mirror.path.with_name(f"log.{KEPT_COPIES}").read_bytes() == b"23"
+    for end in range(1, 100):
+        mirror.skip_to(end)
+    assert mirror.gaps == ((0, 99),)
+    mirror.close()
 
 
 async def test_an_oom_in_the_log_is_found_and_its_line_marked(tmp_path: Path) -> None:

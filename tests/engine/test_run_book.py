@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cockpit.domain.models import HostName, RunId
@@ -100,3 +102,17 @@ def test_what_names_no_run_or_several_is_an_error(book: RunBook, wanted: str, co
     with pytest.raises(RunUnknown) as caught:
         book.find(wanted)
     assert caught.value.code == code
+
+
+def test_no_host_can_speak_of_another_host_s_run(book: RunBook) -> None:
+    book.record(view("q-1", log_bytes=1))
+    liar = replace(view("q-1", "exited", code=0), host=HostName("b"))
+    assert book.record(liar) == book.get(RunId("q-1")) == view("q-1", log_bytes=1)
+
+
+def test_who_has_a_run_is_believed_before_who_only_sees_its_folder(book: RunBook) -> None:
+    beside = replace(view("q-1", "unreachable"), host=HostName("b"))
+    book.record(beside)
+    book.record(view("q-1"))
+    book.record(beside)
+    assert book.get(RunId("q-1")) == view("q-1")

@@ -107,6 +107,17 @@ async def test_a_reader_that_goes_leaves_the_run(desk: Desk) -> None:
     assert (await desk.call("wait", run)).code == 5
 
 
+async def test_a_full_disk_behind_our_output_is_74_and_leaves_the_run(desk: Desk) -> None:
+    with open("/dev/full", "wb") as full:
+        process = await desk.start("run", patient(desk, "full"), stdout=full)
+    done = await desk.end_of(process)
+    (run,) = desk.runs("full")
+    assert done.code == 74 and f"cockpit attach {run}" in done.err
+    assert desk.of_run(run)
+    let_go(desk)
+    assert (await desk.call("wait", run)).code == 5
+
+
 async def test_ctrl_c_on_attach_leaves_the_run_alone(desk: Desk) -> None:
     run = await desk.detached(patient(desk, "seen"))
     process = await desk.start("attach", run)
