@@ -211,7 +211,7 @@ async def test_a_record_of_no_sense_is_an_error_alone_and_left_out_of_a_list(
 async def test_an_answer_about_another_run_is_refused(
     agent: RunAgent, channel: ScriptedChannel
 ) -> None:
-    other = {"record": {**RECORD, "run": "b-1"}}
+    other: dict[str, object] = {"record": {**RECORD, "run": "b-1"}}
     for op in ("status", "stop", "start"):
         channel.answers[op] = lambda asked: frame(b"R", asked["id"], other)
     for asking in (agent.status(RUN), agent.stop(RUN), agent.start(spec())):
