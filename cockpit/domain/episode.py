@@ -101,14 +101,18 @@ class Group:
             return "fatal"
         return self.lead.hit.severity
 
+    def gives_way_to(self, hit: Hit) -> bool:
+        """Whether a copy explains more than what leads."""
+        level = LEVELS[hit.role]
+        return level > self.level or (level == self.level and _says_more(hit, self.lead.hit))
+
     def join(self, sighting: Sighting) -> None:
         """Take a copy in; the one that explains more leads."""
         before = self.severity
         self.copies += 1
         if sighting.hit.rank is not None:
             self.ranks.add(sighting.hit.rank)
-        level = LEVELS[sighting.hit.role]
-        if level > self.level or (level == self.level and _says_more(sighting.hit, self.lead.hit)):
+        if self.gives_way_to(sighting.hit):
             self.lead = sighting
             self.cause, self.remedies = sighting.hit.cause, sighting.hit.remedies
             self.facts = {**self.facts, **sighting.hit.facts}
@@ -179,6 +183,11 @@ class Episode:
         if at_s is not None and self.last_at_s is not None and at_s - self.last_at_s > WINDOW_S:
             return True
         return line - self.last_line > WINDOW_LINES
+
+    def is_copy(self, hit: Hit) -> bool:
+        """Whether a hit will be counted and nothing else, so that what stands around it tells nothing."""
+        group = next((group for group in self.groups if same_thing(group, hit)), None)
+        return group is not None and not group.gives_way_to(hit)
 
     def take(self, sighting: Sighting) -> None:
         """Fold a hit into what explains it, or begin a group with it."""

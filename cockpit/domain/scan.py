@@ -151,8 +151,7 @@ class Scanner:
         self._offset += len(block)
         self._before = (self._before + plain)[-CONTEXT_BYTES:]
         self._judged_open.clear()
-        if self._episode.groups and self._episode.expired(self._line, self._at_s):
-            self._close()
+        self._leave_old(self._line)
 
     @property
     def _watching(self) -> bool:
@@ -188,8 +187,12 @@ class Scanner:
         if offset == self._offset and hit.signature.id in self._judged_open:
             return set()
         if self._counts(hit, line):
-            context = (self._before + before)[-CONTEXT_BYTES:].decode("utf-8", "replace")
-            self._see(Sighting(enrich(hit, context), line, offset, self._at_s))
+            self._leave_old(line)
+            if not self._episode.is_copy(hit):
+                context = (self._before + before)[-CONTEXT_BYTES:].decode("utf-8", "replace")
+                hit = enrich(hit, context)
+            if len(self._episode.groups) < _MOST_GROUPS:
+                self._episode.take(Sighting(hit, line, offset, self._at_s))
         return {hit.signature.id}
 
     def _counts(self, hit: Hit, line: int) -> bool:
@@ -197,11 +200,9 @@ class Scanner:
             return False
         return hit.role != "count" or self._often_enough(hit.signature, line)
 
-    def _see(self, sighting: Sighting) -> None:
-        if self._episode.groups and self._episode.expired(sighting.line, sighting.at_s):
+    def _leave_old(self, line: int) -> None:
+        if self._episode.groups and self._episode.expired(line, self._at_s):
             self._close()
-        if len(self._episode.groups) < _MOST_GROUPS:
-            self._episode.take(sighting)
 
     def _is_teardown(self, role: str, line: int) -> bool:
         if self._stopped_line is None or line - self._stopped_line > STOP_LINES:

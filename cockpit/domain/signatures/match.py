@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from cockpit.domain.incidents import FactValue, Family, Severity
@@ -18,6 +19,8 @@ from cockpit.domain.text import safe_line, strip_ansi
 LINE_CHARS: Final = 6000
 """Read of one line, around the words that matter: patterns must not be fed without end."""
 _BEFORE_CHARS: Final = 1500
+_SHAPE_CHARS: Final = 1000
+_NO_DIGITS: Final = dict.fromkeys(map(ord, "0123456789"))
 _LOST_ESCAPE: Final = re.compile(r"\[\d{1,3}(?:;\d{1,3}){0,4}m")
 
 
@@ -51,7 +54,7 @@ def match_line(line: str) -> Hit | None:
 
 
 def _match_frame(frame: str) -> Hit | None:
-    found = [signature for signature in SIGNATURES if _mentions(frame, signature)]
+    found = [signature for signature in _suspects(frame) if _mentions(frame, signature)]
     if not found:
         return None
     peeled = peel(_around(frame, found))
@@ -62,6 +65,22 @@ def _match_frame(frame: str) -> Hit | None:
         if match and _counts(signature, match, peeled):
             return _hit(signature, match, peeled)
     return None
+
+
+def _suspects(frame: str) -> tuple[Signature, ...]:
+    """What the frame may mention, by its text without digits: a flood has few such shapes."""
+    if len(frame) > _SHAPE_CHARS:
+        return SIGNATURES
+    return _suspects_of(frame.translate(_NO_DIGITS))
+
+
+@lru_cache(maxsize=4096)
+def _suspects_of(shape: str) -> tuple[Signature, ...]:
+    return tuple(
+        signature
+        for signature in SIGNATURES
+        if any(literal.translate(_NO_DIGITS) in shape for literal in signature.literals)
+    )
 
 
 def _mentions(frame: str, signature: Signature) -> bool:
