@@ -184,6 +184,11 @@ class Episode:
             return True
         return line - self.last_line > WINDOW_LINES
 
+    def goes_on(self, line: int) -> None:
+        """One more of many like it was printed."""
+        if self.groups:
+            self.last_line = line
+
     def is_copy(self, hit: Hit) -> bool:
         """Whether a hit will be counted and nothing else, so that what stands around it tells nothing."""
         group = next((group for group in self.groups if same_thing(group, hit)), None)

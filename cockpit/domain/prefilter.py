@@ -14,6 +14,7 @@ KEPT_BYTES: Final = 2 * 1024 * 1024
 """Of shapes that are remembered; a log without end must not fill our memory."""
 _LONGEST_SHAPE: Final = 512
 _FEW_LINES: Final = 64
+FLOOD_LINES: Final = 64
 _DIGITS: Final = b"0123456789"
 
 
@@ -96,6 +97,20 @@ class Prefilter:
             self._ordinary.clear()
             self._suspect.clear()
             self._kept_bytes = 0
+
+
+def without_flood(rows: list[bytes], hits: list[int]) -> set[int]:
+    """The hits that are worth their cost: of one shape that comes again and again, the first and the last."""
+    if len(hits) <= 2 * FLOOD_LINES:
+        return set(hits)
+    by_shape: dict[bytes, list[int]] = {}
+    for index in hits:
+        by_shape.setdefault(_shape(rows[index][:_LONGEST_SHAPE]), []).append(index)
+    return {
+        index
+        for found in by_shape.values()
+        for index in (*found[:FLOOD_LINES], *found[-FLOOD_LINES:])
+    }
 
 
 def _search(block: bytes) -> list[int]:

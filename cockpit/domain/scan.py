@@ -29,7 +29,7 @@ from cockpit.domain.episode import (
     Sighting,
 )
 from cockpit.domain.incidents import Finding
-from cockpit.domain.prefilter import Prefilter, has_literal
+from cockpit.domain.prefilter import Prefilter, has_literal, without_flood
 from cockpit.domain.remedies import make_all
 from cockpit.domain.signatures.match import Hit, match_line
 from cockpit.domain.signatures.model import Signature
@@ -146,7 +146,7 @@ class Scanner:
         plain = _ESCAPES.sub(b"", block) if b"\x1b" in block else block
         lines = self._prefilter.hit_lines(plain)
         if lines or self._watching:
-            self._walk(block, plain, set(lines))
+            self._walk(block, plain, lines)
         self._line += block.count(b"\n")
         self._offset += len(block)
         self._before = (self._before + plain)[-CONTEXT_BYTES:]
@@ -157,13 +157,17 @@ class Scanner:
     def _watching(self) -> bool:
         return bool(self._episode.groups) and not self._episode.expired(self._line, self._at_s)
 
-    def _walk(self, block: bytes, plain: bytes, marked: set[int]) -> None:
+    def _walk(self, block: bytes, plain: bytes, hits: list[int]) -> None:
         """Line by line, as long as there is something to look at."""
         rows = block.split(b"\n")
         plain_rows = rows if plain is block else plain.split(b"\n")
+        judged = without_flood(plain_rows, hits)
+        passed = set(hits) - judged
         offset, position = self._offset, 0
         for index, row in enumerate(plain_rows[:-1]):
-            if index in marked:
+            if index in passed:
+                self._episode.goes_on(self._line + index)
+            elif index in judged:
                 self._judge(
                     row,
                     self._line + index,

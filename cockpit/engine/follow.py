@@ -112,6 +112,7 @@ class RunFollower:
                 if isinstance(frame, End):
                     return self.end(frame.record)
                 self._take_frame(frame)
+                await asyncio.sleep(0)  # many may be here already, and others have a turn
         finally:
             self._expect_quiet(False)
             close = getattr(frames, "aclose", None)

@@ -396,3 +396,13 @@ def test_hostile_bytes_break_nothing() -> None:
         b"\x1b]0;RuntimeError: CUDA error: out of memory\nRuntimeError: CUDA error: out of memory \x1b[2J\n"
     )
     assert all(finding.text.isprintable() for finding in found + scanner.finish())
+
+
+def test_a_flood_of_one_failure_is_one_incident_and_hides_no_other() -> None:
+    flood = [
+        f"[rank{number}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {number} MiB"
+        for number in range(2_000)
+    ]
+    flood.insert(1_000, "OSError: [Errno 28] No space left on device: '/data/x'")
+    found = scan(*flood)
+    assert [(finding.family, finding.line) for finding in found] == [("gpu_oom", 1), ("disk", 1001)]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cockpit.domain.prefilter import KEPT_BYTES, Prefilter, has_literal
+from cockpit.domain.prefilter import FLOOD_LINES, KEPT_BYTES, Prefilter, has_literal, without_flood
 from cockpit.domain.signatures import BY_ID, SIGNATURES
 from cockpit.domain.signatures.match import Hit, match_line
 from cockpit.domain.signatures.model import Signature
@@ -196,3 +196,11 @@ def test_patterns_name_only_facts_of_the_design() -> None:
     names = {name for row in SIGNATURES for name in row.regex.groupindex if name[0] != "_"}
     assert names <= allowed
     assert all(isinstance(row.regex, re.Pattern) for row in SIGNATURES)
+
+
+def test_of_a_flood_the_first_and_the_last_are_read() -> None:
+    rows = [b"CUDA out of memory %d" % number for number in range(1000)]
+    rows[500] = b"No space left on device"
+    judged = without_flood(rows, list(range(1000)))
+    assert judged == {*range(FLOOD_LINES), 500, *range(1000 - FLOOD_LINES, 1000)}
+    assert without_flood(rows, [3, 500]) == {3, 500}
