@@ -52,7 +52,9 @@ def _host(parser: argparse.ArgumentParser) -> None:
 
 
 def _runs(add: Add) -> None:
-    run = _json(add("run", help="start a profile, show its log, end with its exit code"))
+    words = "start a profile, show its log, end with its exit code"
+    leaving = "ctrl+c stops the run; a second one, or anything else that ends this command, leaves it (75)"
+    run = _json(add("run", help=words, description=words, epilog=leaving))
     run.add_argument("profile", metavar="PROFILE", help="a name, or a path to a .toml file")
     _host(run)
     run.add_argument(

@@ -10,7 +10,7 @@ from cockpit.config.paths import Home
 from cockpit.domain.masking import Masker
 from cockpit.engine.api import LaunchPlan
 from cockpit.engine.engine import Engine
-from cockpit.errors import ExitCode
+from cockpit.errors import ExitCode, LaunchFailed, NoPython
 from cockpit.headless.choose_host import plan_somewhere, wanted_hosts
 from cockpit.headless.follow_run import RunFollowing, or_leave
 from cockpit.headless.plan_text import plan_fields, plan_text, plan_warnings
@@ -35,12 +35,20 @@ async def _run(args: argparse.Namespace) -> int:
         if args.dry_run:
             _print_plan(plan, args.json)
             return ExitCode.OK
+        _refuse_blocked(plan)
         report = make_report(args.json)
         for words in plan_warnings(plan):
             await report.say(words)
         if args.detach:
             return await _detached(engine, plan, report, args.json)
         return await _followed(engine, plan, report)
+
+
+def _refuse_blocked(plan: LaunchPlan) -> None:
+    for check in plan.checks:
+        if check.verdict == "blocked":
+            error = NoPython if check.code == "no_python" else LaunchFailed
+            raise error(check.code, **check.facts)
 
 
 def _print_plan(plan: LaunchPlan, as_json: bool) -> None:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import json
+import subprocess
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
+import pytest
+
+from cockpit.engine.shipping import PYTHONS
 from tests.desk import Desk, until
 
 PS_KEYS = [
@@ -148,3 +155,26 @@ async def test_what_a_host_says_of_a_run_reaches_the_terminal_harmless(desk: Des
     Path(spec).write_text(json.dumps(told))
     table, listed = await asyncio.gather(desk.call("ps"), desk.call("ps", "--json"))
     assert b"\x1b" not in table.out and "\x1b" not in listed.events[0]["name"]
+
+
+async def test_a_host_without_python_starts_no_run_and_says_what_it_lacks(desk: Desk) -> None:
+    hidden = {
+        str(Path(found).resolve())
+        for place in PYTHONS
+        for found in (glob.glob(place) if "/" in place else [])
+    }
+    if str(Path(sys.executable).resolve()) in hidden:
+        pytest.skip("cockpit itself runs by a Python that a host would find")
+    mounts = "; ".join(f"mount --bind /dev/null {path}" for path in sorted(hidden)) or "true"
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        pytest.skip("needs a mount namespace of its own")
+    path = desk.profile("none", "echo never")
+    command = f"{mounts}; exec {sys.executable} -m cockpit run {path}"
+    process = await asyncio.create_subprocess_exec(
+        "unshare", "-m", "sh", "-c", command,
+        cwd=desk.folder, env={**desk.environ, "PATH": "/usr/bin:/bin:/usr/sbin"},
+        stdout=PIPE, stderr=PIPE,
+    )  # fmt: skip
+    done = await desk.end_of(process)
+    assert (done.code, done.out) == (69, b"") and "no_python" in done.err and "Python" in done.err
+    assert desk.runs("none") == []
