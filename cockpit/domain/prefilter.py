@@ -138,8 +138,9 @@ def _add_starts(
             starts.add(start)
         found, tries = block.find(trigger, end), tries + 1
     if found >= 0:
+        begin = block.rfind(b"\n", 0, found) + 1  # a literal begins before the trigger in it
         for literal in literals:
-            _add_all(block, literal, found, starts)
+            _add_all(block, literal, begin, starts)
 
 
 def _add_all(block: bytes, literal: bytes, begin: int, starts: set[int]) -> None:

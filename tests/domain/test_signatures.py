@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from cockpit.domain.prefilter import FLOOD_LINES, KEPT_BYTES, Prefilter, has_literal, without_flood
+from cockpit.domain.prefilter import (
+    FLOOD_LINES,
+    KEPT_BYTES,
+    Prefilter,
+    _add_starts,
+    has_literal,
+    without_flood,
+)
 from cockpit.domain.signatures import BY_ID, SIGNATURES
 from cockpit.domain.signatures.match import Hit, match_line
 from cockpit.domain.signatures.model import Signature
@@ -164,6 +171,16 @@ def test_the_prefilter_finds_every_example_new_or_known_alone_or_among_others() 
         assert prefilter.hit_lines(b"\n".join(mixed) + b"\n") == [*range(1, len(mixed), 2)]
         assert all(prefilter.hit_lines(line + b"\n") == [0] for line in lines)
         assert all(Prefilter().hit_lines(line + b"\n") == [0] for line in lines)
+
+
+def test_a_line_behind_many_that_look_like_it_is_found_wherever_it_stands() -> None:
+    """The trigger `rror` is looked at in so many lines; behind them its literals are looked for instead."""
+    for before in range(60, 70):
+        shapes = [b"%s an error of no kind" % (b"a" * n) for n in range(before)]
+        block = b"\n".join([*shapes, b"MemoryError", b""])
+        starts: set[int] = set()
+        _add_starts(block, b"rror", (b"MemoryError",), starts)
+        assert starts == {block.index(b"MemoryError")}
 
 
 def test_a_number_decides_where_the_words_alone_do_not() -> None:
