@@ -16,7 +16,7 @@ from cockpit.engine.events import Event
 from cockpit.engine.no_runs import NoRuns
 from cockpit.engine.wiring import Wiring, load_transports
 
-ROUNDS = 9
+ROUNDS = 15
 LIMIT_S = 60.0
 
 

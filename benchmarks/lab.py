@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,10 +67,10 @@ class Lab:
         }
 
 
-def changing(cards: int) -> list[str]:
-    """Cards on which every number that is shown differs from one second to the next."""
+def changing(cards: int, which: Iterable[int] | None = None) -> list[str]:
+    """Cards of which all, or `which`, show other numbers in every second."""
     lines = healthy(cards)
-    for card in range(cards):
+    for card in range(cards) if which is None else which:
         period_s = 7.1 + 1.3 * card
         lines += [
             f"gpu {card} util wave 20 99 {period_s}",
@@ -85,13 +85,13 @@ def changing(cards: int) -> list[str]:
 
 @asynccontextmanager
 async def lab(
-    hosts: int = 8, cards: int = 8, *, changing_hosts: int | None = None
+    hosts: int = 8, cards: int = 8, *, changing_cards: int | None = None
 ) -> AsyncIterator[Lab]:
-    """`hosts` hosts of `cards` cards; on all of them, or on the first `changing_hosts`, every number moves."""
+    """`hosts` hosts of `cards` cards; all of them change, or one on each of as many hosts, evenly spread."""
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     try:
-        async with _lab(folder, hosts, cards, changing_hosts) as made:
+        async with _lab(folder, hosts, cards, changing_cards) as made:
             yield made
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -117,9 +117,9 @@ def _belongs(process: Path, folder: Path) -> bool:
 
 @asynccontextmanager
 async def _lab(
-    folder: Path, hosts: int, cards: int, changing_hosts: int | None
+    folder: Path, hosts: int, cards: int, changing_cards: int | None
 ) -> AsyncIterator[Lab]:
-    driver = make_driver(folder, changing(cards) if changing_hosts is None else healthy(cards))
+    driver = make_driver(folder, changing(cards) if changing_cards is None else healthy(cards))
     laptop = Laptop(folder / "laptop")
     more = [free_port() for _ in range(min(hosts, PORTS) - 1)]
     path = f"{driver.bin}:{Path(sys.executable).parent}:{peers_bin()}:/usr/local/bin:/usr/bin:/bin"
@@ -132,7 +132,7 @@ async def _lab(
         *(f"Port {port}" for port in more),
     ]
     async with openssh(server, authorized=[laptop.identity], options=options) as sshd:
-        pythons = _pythons(folder, hosts, cards, changing_hosts or 0)
+        pythons = _pythons(folder, hosts, cards, changing_cards or 0)
         ports = (sshd.port, *more)
         known = tuple(
             LabHost(f"h{number}", ports[number % len(ports)], python)
@@ -142,16 +142,17 @@ async def _lab(
         yield Lab(laptop.home, laptop, sshd, driver, known, _write_ssh(folder, laptop, sshd, known))
 
 
-def _pythons(folder: Path, hosts: int, cards: int, changing_hosts: int) -> list[Path | None]:
-    """The Python of each host; that of a host whose numbers move points at a scenario of its own."""
+def _pythons(folder: Path, hosts: int, cards: int, changing_cards: int) -> list[Path | None]:
+    """The Python of each host; that of a host with a changing card points at a scenario of its own."""
     found: list[Path | None] = [None] * hosts
-    if changing_hosts:
+    if changing_cards:
         scenario = folder / "changing"
-        scenario.write_text("\n".join(changing(cards)) + "\n")
+        scenario.write_text("\n".join(changing(cards, [cards // 2])) + "\n")
         python = folder / "python"
         python.write_text(f'#!/bin/sh\nNVML_DOUBLE="{scenario}" exec "{SYSTEM_PYTHON}" "$@"\n')
         python.chmod(0o755)
-        found[:changing_hosts] = [python] * changing_hosts
+        for number in range(changing_cards):
+            found[number * hosts // changing_cards] = python
     return found
 
 
