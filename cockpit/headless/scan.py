@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeVar
 
 from cockpit.domain.incidents import SEVERITIES, Finding
 from cockpit.domain.scan import Scanner
@@ -18,7 +17,19 @@ from cockpit.headless.incident_line import finding_fields
 from cockpit.i18n import _
 from cockpit.i18n.messages import describe_incident
 
+T = TypeVar("T")
+
 CHUNK_BYTES: Final = 256 * 1024
+_NOT_PLAIN: Final = {
+    b"\xff\xfe": "it is UTF-16 (iconv -f UTF-16 -t UTF-8 makes plain text of it)",
+    b"\xfe\xff": "it is UTF-16 (iconv -f UTF-16 -t UTF-8 makes plain text of it)",
+    b"\x1f\x8b": "it is compressed (gzip -dc FILE | cockpit scan -)",
+    b"\x28\xb5\x2f\xfd": "it is compressed (zstd -dc FILE | cockpit scan -)",
+    b"\xfd7zXZ\x00": "it is compressed (xz -dc FILE | cockpit scan -)",
+    b"BZh91AY&SY": "it is compressed (bzip2 -dc FILE | cockpit scan -)",
+    b"PK\x03\x04": "it is an archive (unzip -p FILE | cockpit scan -)",
+}
+_LONGEST_MARK: Final = max(map(len, _NOT_PLAIN))
 FAILED: Final = 1
 """Something of the severity that was asked about, or worse, was found."""
 
@@ -30,7 +41,7 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError("scan_no_file")
     worst = len(SEVERITIES)
     with _opened(args.file) as stream:
-        for finding in findings(stream):
+        for finding in findings(chunks_of(stream, args.file)):
             worst = min(worst, SEVERITIES.index(finding.severity))
             print(json_line(finding) if args.json else text_of(finding), flush=args.file == "-")
     if worst == len(SEVERITIES) and not args.json:
@@ -38,19 +49,32 @@ def main(args: argparse.Namespace) -> int:
     return FAILED if args.fail_on and worst <= SEVERITIES.index(args.fail_on) else 0
 
 
-def findings(stream: BinaryIO) -> Iterator[Finding]:
+def findings(chunks: Iterable[bytes]) -> Iterator[Finding]:
     """What a log amounts to, each incident once, as soon as nothing more can be added to it."""
     scanner = Scanner(settled=True)
-    for chunk in _chunks(stream):
+    for chunk in chunks:
         yield from scanner.feed(chunk)
     yield from scanner.finish()
 
 
-def _chunks(stream: BinaryIO) -> Iterable[bytes]:
-    """What is there, at once: a pipe is not waited on until a whole chunk is full."""
+def chunks_of(stream: BinaryIO, file: str) -> Iterator[bytes]:
+    """What is there, at once: a pipe is not waited on until a whole chunk is full.
+
+    Raises StorageError, and DataError for what is no text: "nothing found" would be a lie.
+    """
     read = getattr(stream, "read1", stream.read)
-    while chunk := read(CHUNK_BYTES):
+    begin = b""
+    while chunk := _told(file, lambda: read(CHUNK_BYTES)):
+        if len(begin) < _LONGEST_MARK:
+            begin = (begin + chunk)[:_LONGEST_MARK]
+            _refuse_packed(begin, file)
         yield chunk
+
+
+def _refuse_packed(begin: bytes, file: str) -> None:
+    for mark, why in _NOT_PLAIN.items():
+        if begin.startswith(mark):
+            raise DataError(path=safe_line(file), why=why)
 
 
 @contextmanager
@@ -58,14 +82,23 @@ def _opened(file: str) -> Iterator[BinaryIO]:
     if file == "-":
         yield sys.stdin.buffer
         return
-    path = Path(file)
-    if path.is_dir():
-        raise DataError(path=file, why="it is a folder")
     try:
-        with path.open("rb") as stream:
-            yield stream
-    except OSError as error:
-        raise StorageError(path=safe_line(file), why=error.strerror or str(error)) from error
+        stream = _told(file, lambda: open(file, "rb"))  # noqa: SIM115 - closed two lines below
+    except IsADirectoryError:
+        raise DataError(path=safe_line(file), why="it is a folder") from None
+    with stream:
+        yield stream
+
+
+def _told(file: str, call: Callable[[], T]) -> T:
+    """Raises StorageError for what the log's own file does not give."""
+    try:
+        return call()
+    except IsADirectoryError:
+        raise
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise StorageError(path=safe_line(file), why=why) from error
 
 
 def json_line(finding: Finding) -> str:

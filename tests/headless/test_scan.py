@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +126,38 @@ def test_mistakes_have_their_own_exit_codes(
     told = capsys.readouterr()
     assert told.out == ""
     assert word in told.err
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(OOM.encode()), lzma.compress(OOM.encode()), OOM.encode("utf-16")]
+)
+def test_what_is_no_plain_text_is_not_called_clean(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log").write_bytes(content)
+    assert main(["scan", str(tmp_path / "log")]) == 65
+    said = capsys.readouterr()
+    assert (said.out, "Nothing found" in said.err) == ("", False)
+
+
+@pytest.mark.parametrize(("name", "code"), [("", 74), ("x" * 300, 74), ("a\0b", 74), (".", 65)])
+def test_names_that_no_log_has(
+    name: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scan", name]) == code
+    assert "internal" not in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_fault_of_the_log(tmp_path: Path) -> None:
+    log = write(tmp_path, OOM)
+    with subprocess.Popen(
+        [sys.executable, "-m", "cockpit", "scan", log],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.close()
+        _out, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (141, b"")
 
 
 def test_a_pipe_is_read_and_hostile_bytes_stay_harmless() -> None:
