@@ -134,15 +134,24 @@ def start_script(
     words = " ".join(
         shlex.quote(word) for word in (program.digest, program.name, fetch_bytes, *argv)
     )
+    found, searched = _in_turn([*places, *pythons])
     return f"""boot={shlex.quote(program.boot)}
-for python in {" ".join((*places, *pythons))}; do
-case $python in */*) [ -x "$python" ] || continue;; esac
+try() {{
+case $python in */*) [ -x "$python" ] || return;; esac
 "$python" -E -s -S -u -c "$boot" {words}
 code=$?
 case $code in 1|97|126|127) ;; *) exit $code;; esac
-done
+}}
+for python in {found}; do try; done
+for python in {searched}; do try; done
 echo none
 {otherwise}""".encode()
+
+
+def _in_turn(pythons: Sequence[str]) -> tuple[str, str]:
+    """The places up to the first pattern, and the others: to expand it, the shell reads whole folders."""
+    at = next((at for at, place in enumerate(pythons) if "[" in place), len(pythons))
+    return " ".join(pythons[:at]), " ".join(pythons[at:])
 
 
 async def _start(

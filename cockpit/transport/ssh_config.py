@@ -244,6 +244,8 @@ def _one(options: Options, name: str) -> str | None:
 
 def _expand(text: str, endpoint: Endpoint, wanted: Wanted) -> str:
     """ssh_config's tokens. The values were checked: none means anything to a shell."""
+    if "%" not in text:
+        return text
     local = socket.gethostname()
     values = {
         "%": "%",
