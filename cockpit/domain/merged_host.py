@@ -29,6 +29,7 @@ from cockpit.domain.wire_fields import (
     PROCESS_CHECKS,
     SECONDS,
     Checks,
+    code,
     number,
     one_of,
     text,
@@ -53,7 +54,6 @@ _WHOLE: Final = whole(0, (1 << 62) - 1)
 _INDEX: Final = whole(0, GPUS_MAX - 1)
 _XID: Final = whole(1, 10_000)
 _ERROR: Final = text_or_none(400)
-_CODE: Final = text_or_none(40)
 _BUS: Final = text_or_none(32)
 _LINE: Final = text(400)
 
@@ -247,7 +247,7 @@ class MergedHost:
             )
             self._disks = tuple(disk for disk in disks if disk.mount)
         if "gpu_error_code" in record:
-            self._gpu_error_code = cast("str | None", _CODE(record["gpu_error_code"]))
+            self._gpu_error_code = code(record["gpu_error_code"])
             self._gpu_error = cast("str | None", _ERROR(record.get("gpu_error")))
 
     def _take_gpus(self, record: Mapping[str, object], mono_s: float) -> None:

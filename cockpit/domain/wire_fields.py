@@ -6,6 +6,7 @@ nobody measured it, so it is missing and never shown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import lru_cache
@@ -22,6 +23,7 @@ Checks: TypeAlias = Mapping[str, tuple[int, Check]]
 MAX_MIB: Final = 1 << 34
 """16 PiB: sentinels such as 2^64-1 bytes (17179869184 GiB) are far above."""
 PID_MAX: Final = 1 << 22
+_CODE: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _BLANK_32: Final = 0x7FFFFFF0
 """From here up a 32-bit counter is one of DCGM's blanks or UINT_MAX."""
 _PCT_SLACK: Final = 100_000
@@ -90,6 +92,13 @@ def text_or_none(limit: int) -> Check:
     return check
 
 
+def code(value: object) -> str | None:
+    """A word of ours; from a host that makes words of its own, `unknown`."""
+    if type(value) is not str or not value:
+        return None
+    return value if _CODE.fullmatch(value) else "unknown"
+
+
 def words(most: int, limit: int) -> Check:
     """A short list of words; None when it is not a list."""
 
@@ -155,7 +164,7 @@ GPU_CHECKS: Final = _positions(
         "persistence": flag,
         "mig": flag,
         "error": text_or_none(400),
-        "error_code": text_or_none(40),
+        "error_code": code,
     },
 )
 

@@ -147,6 +147,10 @@ def test_cards_that_are_no_longer_named_are_gone() -> None:
         ("uuid", None, ""),
         ("unified", "yes", False),
         ("error", "", None),
+        ("error_code", "gpu_lost", "gpu_lost"),
+        ("error_code", "No such\x1b[31m code", "unknown"),
+        ("error_code", "x" * 41, "unknown"),
+        ("error_code", 7, None),
     ],
 )
 def test_fields_hold_what_they_may(field: str, given: object, kept: object) -> None:
