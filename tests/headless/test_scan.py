@@ -129,7 +129,13 @@ def test_mistakes_have_their_own_exit_codes(
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(OOM.encode()), lzma.compress(OOM.encode()), OOM.encode("utf-16")]
+    "content",
+    [gzip.compress(OOM.encode()), lzma.compress(OOM.encode()), OOM.encode("utf-16")],
+    ids=[
+        "gzip",
+        "xz",
+        "utf-16",
+    ],  # gzip writes the time: the name would differ from worker to worker
 )
 def test_what_is_no_plain_text_is_not_called_clean(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
