@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.command import Provider
 from textual.screen import Screen
 
+from cockpit.i18n import _
 from cockpit.screens.boot import BootScreen
 from cockpit.widgets.look import Look
 from cockpit.widgets.theme import PALETTES
@@ -64,7 +65,9 @@ class AppActions(App[str]):
 
     def action_next_theme(self) -> None:
         names = list(PALETTES)
-        self.theme = names[(names.index(self.look.palette.name) + 1) % len(names)]
+        chosen = PALETTES[names[(names.index(self.look.palette.name) + 1) % len(names)]]
+        self.theme = chosen.name
+        self.notify(_("theme {title}").format(title=chosen.title), timeout=3, markup=False)
 
     def action_probe_now(self) -> None:
         from cockpit.screens.base import services

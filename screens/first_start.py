@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 EXAMPLE = "ssh -p 41234 root@203.0.113.5 -i ~/.ssh/id_ed25519"
 
 
+KEPT_KEYS = frozenset("d?:q")
+"""Demo, help, palette, leave: everything else that can be typed begins the command."""
+
+
 class FirstStartScreen(CockpitScreen):
     """Two inputs and what came of them. Nothing connects before the second enter."""
 
@@ -48,7 +52,7 @@ class FirstStartScreen(CockpitScreen):
         with Vertical(id="first-box") as box:
             box.border_title = _("no hosts yet") if self._first else _("add a host")
             yield Static(self._lead_words(), markup=False, id="first-lead")
-            yield Input(placeholder=EXAMPLE, id="first-line")
+            yield Input(placeholder=EXAMPLE, select_on_focus=False, id="first-line")
             yield Static("", markup=False, id="first-understood")
             yield Static("", markup=False, id="first-dropped")
             yield Static(_("Name in cockpit"), markup=False, id="first-name-label")
@@ -82,6 +86,18 @@ class FirstStartScreen(CockpitScreen):
             line = self.query_one("#first-line", Input)
             line.value = event.text.strip().split("\n")[0]
             line.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """What one types goes into the line; only the keys that this screen names keep their meaning."""
+        if self.focused is not None or event.character is None or not event.is_printable:
+            return
+        if event.character in KEPT_KEYS:
+            return
+        event.stop()
+        event.prevent_default()
+        line = self.query_one("#first-line", Input)
+        line.focus()
+        line.insert_text_at_cursor(event.character)
 
     def action_type(self) -> None:
         self.query_one("#first-line", Input).focus()

@@ -8,9 +8,10 @@ from cockpit.domain.text import cut_middle, safe_line
 from cockpit.domain.units import bytes_text, duration_text, mib_pair_text, price_text
 from cockpit.engine.fleet import HostState
 from cockpit.i18n import _
+from cockpit.i18n.messages import explain, knows
 from cockpit.widgets.drawing import padded
 from cockpit.widgets.host_words import LOW_DISK_FRACTION, reason, source_text
-from cockpit.widgets.text_pane import BLANK, Para, Role, code, heading
+from cockpit.widgets.text_pane import BLANK, Para, Role, code, heading, para
 
 _NAME_CELLS = 11
 
@@ -18,7 +19,8 @@ _NAME_CELLS = 11
 def fact_paras(state: HostState, spec: HostSpec | None, now_s: float) -> list[Para]:
     paras: list[Para] = []
     if words := reason(state, now_s):
-        paras += [_fact(_("state"), words, "warn"), BLANK]
+        paras.append(_fact(_("state"), words, "warn"))
+        paras += [*_trouble(state), BLANK]
     if state.latest is not None:
         paras += [*_load(state.latest), BLANK, *_disks(state.latest), BLANK]
     if state.facts is not None:
@@ -26,6 +28,16 @@ def fact_paras(state: HostState, spec: HostSpec | None, now_s: float) -> list[Pa
     if state.latest is not None:
         paras += _health(state.latest.gpus)
     paras += _link(state, spec)
+    return paras
+
+
+def _trouble(state: HostState) -> list[Para]:
+    """What happened and what to do, in full: the fleet has room for a few words only."""
+    if state.code is None or not knows(state.code):
+        return []
+    told = explain(state.code, {"host": state.host, **state.why})
+    paras = [para(safe_line(told.headline, 300))]
+    paras += [para(safe_line(text, 300), "muted") for text in (told.body, *told.actions) if text]
     return paras
 
 

@@ -150,3 +150,14 @@ async def test_d_is_the_demo_only_at_first_and_only_outside_the_inputs() -> None
         await pilot.press("escape")
         await settled(pilot)
         assert isinstance(app.screen, FleetScreen)
+
+
+async def test_what_one_types_before_enter_goes_into_the_line() -> None:
+    app = CockpitApp(FakeEngine())
+    async with app.run_test() as pilot:
+        await settled(pilot)
+        assert isinstance(app.screen, FirstStartScreen)
+        await pilot.press(*"ssh", "space", *"root@h")
+        await settled(pilot)
+        assert isinstance(app.screen, FirstStartScreen)
+        assert app.screen.query_one("#first-line", Input).value == "ssh root@h"

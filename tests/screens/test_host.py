@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from cockpit.app import CockpitApp
 from cockpit.domain.models import HostName
 from cockpit.domain.runs import RunView
+from cockpit.i18n.messages import explain
 from cockpit.screens.dialogs import ChoiceMenu
 from cockpit.screens.fleet import FleetScreen
 from cockpit.screens.host import HostScreen
@@ -259,3 +260,17 @@ async def test_new_samples_move_the_charts() -> None:
         await settled(pilot)
 
         assert "  3%" in charts(screen) and " 1.0/24.0G" in charts(screen)
+
+
+async def test_a_host_in_trouble_says_in_full_what_happened_and_what_to_do() -> None:
+    engine = calm()
+    state = engine.fleet.hosts[HostName("h100")]
+    state.link, state.code, state.why = "unreachable", "unreachable", {"why": "refused"}
+    app = CockpitApp(engine)
+    async with app.run_test(size=(200, 50)) as pilot:
+        shown = " ".join(facts(await opened(pilot, "h100")).split())
+
+    told = explain("unreachable", {"host": "h100", "why": "refused"})
+    assert told.body
+    for text in (told.headline, told.body, *told.actions):
+        assert " ".join(text.split()) in shown
