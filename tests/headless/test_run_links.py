@@ -8,56 +8,21 @@ import json
 import signal
 import urllib.request
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.desk import Desk, until
-from tests.servers import Identity, OpenSshServer, free_port, openssh
+from tests.desk import until
+from tests.rented import Rented, rented_box
+from tests.servers import Identity, free_port
 
 pytestmark = pytest.mark.sshd
 
 
-@dataclass
-class Rented:
-    desk: Desk
-    sshd: OpenSshServer
-    key: Identity
-
-    def log_of(self, run: str) -> Path:
-        (found,) = (self.sshd.folder / "home").glob(f"**/v1/*/{run}/log")
-        return found
-
-    def runs(self, name: str) -> list[Path]:
-        return list((self.sshd.folder / "home").glob(f"**/v1/*/{name}-*"))
-
-    async def cut(self) -> None:
-        """Kill what serves the connections, and wait until they are served again."""
-        await until(self.sshd.children, "a connection")
-        before = set(self.sshd.children())
-        self.sshd.kill_connections(signal.SIGKILL)
-        await until(lambda: set(self.sshd.children()) - before, "a new connection")
-
-    def desk_of(self, folder: Path) -> Desk:
-        """A computer that knows the host and has the key."""
-        made = Desk(folder)
-        made.hosts(
-            f'[hosts.box]\nhost = "127.0.0.1"\nport = {self.sshd.port}\nuser = "{self.sshd.user}"\n'
-            f'identity = "{self.key.file}"\n'
-        )
-        (made.home / "known_hosts").write_text(self.sshd.known_hosts_line)
-        return made
-
-
 @pytest.fixture
 async def rented(tmp_path: Path) -> AsyncIterator[Rented]:
-    key = Identity.make(tmp_path / "id_test")
-    async with openssh(tmp_path / "sshd", authorized=[key]) as sshd:
-        made = Rented(Desk(tmp_path / "desk"), sshd, key)
-        made.desk = made.desk_of(tmp_path / "desk")
+    async with rented_box(tmp_path) as made:
         yield made
-        assert await made.desk.clear() == [], "the test left processes"
 
 
 NOISE = """
