@@ -49,9 +49,8 @@ async def test_the_emptiest_free_cards_are_taken_by_their_own_numbers(
     path = desk.profile(
         "two", "echo $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES", "[gpus]\ncount = 2\n"
     )
-    done, dry = await asyncio.gather(
-        desk.call("run", path, "--json"), desk.call("run", path, "--dry-run")
-    )
+    dry = await desk.call("run", path, "--dry-run")
+    done = await desk.call("run", path, "--json")
     named = await desk.call("run", path, "--gpus", "3,1")
     assert [event["text"] for event in done.named("log")] == ["PCI_BUS_ID 2,3"]
     assert done.named("run.started")[0]["gpus"] == [2, 3]
