@@ -11,6 +11,7 @@ from cockpit.config.paths import Home
 from cockpit.domain.models import HostName, HostSample
 from cockpit.engine.api import IncidentStore
 from cockpit.engine.bounds import attempt
+from cockpit.engine.door import report_door
 from cockpit.engine.events import EventBus, OnEvent
 from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
@@ -89,6 +90,9 @@ class Engine(RunsFace):
             on_sample=self._take_sample,
             on_up=self._runs.host_up,
             on_down=self._runs.host_down,
+            make_quiet_transport=lambda spec: self._wiring.make_transport(spec, self._parts, None),
+            was_asked=self._was_asked,
+            on_door=lambda host, failure: report_door(self._desk, host, failure),
         )
 
     # -- lifetime -----------------------------------------------------------------------
@@ -198,6 +202,9 @@ class Engine(RunsFace):
 
     def _is_asking(self, host: HostName) -> bool:
         return self.person is not None and host in self.person.asked
+
+    def _was_asked(self, host: HostName) -> bool:
+        return self.person is not None and host in self.person.ever_asked
 
     def _make_transport(self, spec: HostSpec) -> HostTransport:
         return self._wiring.make_transport(spec, self._parts, self.person)

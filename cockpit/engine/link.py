@@ -12,6 +12,7 @@ from cockpit.domain.models import HostFacts, HostName, HostSample
 from cockpit.engine.backoff import Backoff
 from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.clock import Clock
+from cockpit.engine.door import DoorWatch
 from cockpit.engine.events import EventBus, HostRestarted, LinkChanged
 from cockpit.engine.fleet import FleetStore
 from cockpit.engine.link_state import (
@@ -57,6 +58,12 @@ class LinkParts:
     on_sample: Callable[[HostSample], None] = _nothing
     on_up: Callable[[HostSpec, HostTransport], None] = _nothing
     on_down: Callable[[HostName], None] = _nothing
+    make_quiet_transport: Callable[[HostSpec], HostTransport] | None = None
+    """A transport that asks nobody anything; None: logins are not tried beside an open connection."""
+    was_asked: Callable[[HostName], bool] = lambda _host: False
+    """Whether a person had to type a secret of this host."""
+    on_door: Callable[[HostName, CockpitError | None], None] = _nothing
+    """Whether a new login succeeds, while the old connection stands."""
 
 
 class HostLink:
@@ -74,6 +81,7 @@ class HostLink:
         self._leaving: set[asyncio.Task[None]] = set()
         self._retry = asyncio.Event()
         self._by_hand = False
+        self._door = self._make_door()
         self._sampling = Sampling(
             spec,
             cadence,
@@ -85,6 +93,18 @@ class HostLink:
             on_fault=self._count_fault,
             on_noise=self._keep_noise,
             on_dying=self._set,
+        )
+
+    def _make_door(self) -> DoorWatch | None:
+        parts, spec = self._parts, self.spec
+        make = parts.make_quiet_transport
+        if make is None or spec.local:
+            return None
+        return DoorWatch(
+            lambda: make(spec),
+            lambda: parts.was_asked(spec.name),
+            lambda failure: parts.on_door(spec.name, failure),
+            parts.jitter,
         )
 
     def start(self) -> None:
@@ -171,18 +191,25 @@ class HostLink:
         clock = self._parts.clock
         transport = self._parts.make_transport(self.spec)
         connected_s: float | None = None
+        knocking: asyncio.Task[None] | None = None
         try:
             self._keep_link_facts(await self._connect(transport))
             connected_s = clock.now_s()
             self.transport = transport
             self._parts.on_up(self.spec, transport)
+            if self._door is not None:
+                knocking = asyncio.ensure_future(self._door.watch())
             await self._sampling.run(transport)
         finally:
+            if knocking is not None:
+                knocking.cancel()
             self.transport = None
             if connected_s is not None:
                 backoff.ended_after(clock.now_s() - connected_s)
                 self._parts.on_down(self.host)
             await attempt(CLOSE_LIMIT_S, transport.close())
+            if knocking is not None:
+                await end(knocking, limit_s=CLOSE_LIMIT_S)
 
     async def _connect(self, transport: HostTransport) -> LinkFacts:
         try:

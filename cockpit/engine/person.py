@@ -12,9 +12,11 @@ class Person:
     def __init__(self, ask: AskSecret) -> None:
         self._ask = ask
         self.asked: set[HostName] = set()
+        self.ever_asked: set[HostName] = set()
 
     async def __call__(self, request: SecretRequest) -> str | None:
         self.asked.add(request.host)
+        self.ever_asked.add(request.host)
         try:
             return await self._ask(request)
         finally:

@@ -122,6 +122,17 @@ CAUSES: Final[dict[str, str]] = {
         "The host refused to copy a large process (fork), typically when DataLoader workers start."
     ),
     "model_needs_ram": _("The model needs more host memory than is available."),
+    # the way in
+    "door_key_refused": _(
+        "New logins are refused: none of your keys is accepted any more. The open connection still "
+        "works, and would not come back after a break."
+    ),
+    "door_key_changed": _(
+        "New connections meet another host key: another machine answers at this address by now."
+    ),
+    "door_closed": _(
+        "New connections fail although this one stands: the port or the address is no longer what it was."
+    ),
     # shared memory, files
     "shm_full": _("/dev/shm is full; in a container it is 64 MiB by default."),
     "worker_killed": _("A DataLoader worker was ended by a signal."),

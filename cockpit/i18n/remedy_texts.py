@@ -147,6 +147,14 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "spawn_workers": (_("Start workers by spawn or forkserver."),),
     "workers_first": (_("Start the workers before loading the data."),),
     "overcommit": (_("vm.overcommit_memory = 1, where it is your machine."),),
+    "register_key": (
+        _("Put your public key on the instance again, on its page or in its authorized_keys."),
+    ),
+    "paste_new_address": (
+        _(
+            "Paste the ssh command that the platform shows now: `cockpit hosts add NAME … --replace`."
+        ),
+    ),
     "shm_size": (
         _(
             "More shared memory: --shm-size=16g or --ipc=host; on a rented container ask for it when it is made."
