@@ -47,6 +47,9 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 _NO_TEMPORARY = "No usable temporary directory"
 
 
+_DEMO_IS_OVER = (
+    'The demo fleet is gone. Your own host: cockpit hosts add NAME "ssh …", then cockpit.'
+)
 PROBLEMS_SHOWN = 100
 """Mistakes of a file that are told one by one."""
 
@@ -114,7 +117,10 @@ def _demo(count: int | None) -> int:
 
     with embedded_fleet(count or 3) as fleet:
         keep_log(fleet.home)
-        return run_tui(fleet.home, direct)
+        code = run_tui(fleet.home, direct)
+    if code == 0:
+        talk(_DEMO_IS_OVER)
+    return code
 
 
 def _call(command: str, module: str, function: str, argument: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -25,9 +26,26 @@ _USUAL_REMEDIES: Final = 5
 
 
 def main(args: argparse.Namespace) -> int:
-    told = lines(args.code) if args.code else sorted({*codes(), *TITLES, *BY_ID})
+    if args.code:
+        told = lines(args.code)
+    else:
+        told = sorted({*codes(), *TITLES, *BY_ID}) if args.json else _index()
     print(json.dumps({"code": args.code, "text": told}) if args.json else "\n".join(told))
     return 0
+
+
+def _index() -> list[str]:
+    """Every code by what it is about, wrapped: something to skim."""
+    kinds = (
+        (_("What can befall a run"), TITLES),
+        (_("What a log can say"), BY_ID),
+        (_("What cockpit itself says"), codes()),
+    )
+    told: list[str] = []
+    for title, known in kinds:
+        words = textwrap.wrap("  ".join(sorted(known)), 96, break_on_hyphens=False)
+        told += [title, *(f"  {line}" for line in words), ""]
+    return [*told, _("`cockpit help CODE` explains one; an exit code such as 69 is one too.")]
 
 
 def lines(code: str) -> list[str]:

@@ -29,8 +29,12 @@ def reason(state: HostState) -> str | None:
         return None
     if state.link == "degraded" and state.latest is not None and state.latest.gpu_error:
         return state.latest.gpu_error
+    return _sentence(state)
+
+
+def _sentence(state: HostState) -> str:
     facts = {**state.why, "host": state.host, "fingerprint": state.fingerprint}
-    return explain(state.code, facts).headline.replace("**", "")
+    return explain(state.code or "", facts).headline.replace("**", "")
 
 
 def host_lines(spec: HostSpec, state: HostState, now_s: float | None) -> Iterator[tuple[str, str]]:
@@ -45,7 +49,7 @@ def _host_parts(spec: HostSpec, state: HostState, now_s: float | None) -> Iterat
     yield f"{STATE_WORDS[state.link]:<11}"
     why = reason(state)
     if why is not None:
-        yield why
+        yield _sentence(state) if state.code == "no_driver" else why
     age_s = None if now_s is None else state.age_s(now_s)
     if state.link not in ("live", "degraded") and age_s is not None:
         yield f"last sample {duration_text(age_s)} ago"
