@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.lab import peers_bin
@@ -42,8 +43,11 @@ def probe_cpu_s(environ: dict[str, str], folder: Path) -> tuple[float, int]:
 
 def cpu_s_of(pid: int) -> float:
     """CPU of a process's threads by the scheduler's own count: clock ticks are too coarse for this."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    spent_ns = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end while we look
+            spent_ns += int((task / "schedstat").read_text().split()[0])
+    return spent_ns / 1e9
 
 
 def gpustat_cpu_s(environ: dict[str, str]) -> float:
