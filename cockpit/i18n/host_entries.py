@@ -270,6 +270,11 @@ HOST_ENTRIES: Final[dict[str, Entry]] = {
         (_("{host} let us in and ran nothing."),),
         (_("It said: {text}."), _("Its account may be for logins by hand only.")),
     ),
+    "protocol:login_takes_terminal": Entry(
+        (_("{host} starts tmux or screen for every login, also where there is no terminal."),),
+        (_("It said: {text}."),),
+        (_("Put `[ -t 1 ] || return` before it in ~/.bashrc; on vast.ai: touch ~/.no_auto_tmux"),),
+    ),
     "protocol:exec_refused": Entry(
         (_("{host} lets us in and runs no commands."),), (_("It said: {text}."),)
     ),

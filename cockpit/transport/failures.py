@@ -7,7 +7,7 @@
                                 too_many_tries | method_not_offered
     HostKeyUnknown, HostKeyChanged (why = another_key | revoked | certificate | mismatch)
     LinkLost              why = keepalive | reset | closed | ended_by_host | max_sessions | timeout | not_connected
-    ProtocolError         why = no_sentinel | noise_too_long | exec_refused | no_common_algorithm | broken
+    ProtocolError         why = no_sentinel | login_takes_terminal | noise_too_long | exec_refused | no_common_algorithm | broken
     ProxyWithoutExec
 
 Facts always hold `host`; `hop` (from 1) and `hop_name` say that a jump host is meant; text of a host is cleaned.
@@ -216,9 +216,15 @@ def link_lost(error: Exception | None, host: HostName) -> LinkLost:
     return LinkLost(why=why, text=text or None, host=host)
 
 
+_NEEDS_TERMINAL = (b"not a terminal", b"Must be connected to a terminal", b"not a tty")
+"""What tmux and screen say when an rc file starts them for a command."""
+
+
 def no_sentinel(host: HostName, why: str, noise: bytes) -> TransportError:
     """The login shell did not run our bootstrap: a proxy for people, a restricted shell, or an rc file that hangs."""
     if any(words in noise for words in _PROXY_WORDS):
         return ProxyWithoutExec(host=host, text=brief(noise.decode("utf-8", "replace")))
+    if why == "no_sentinel" and any(words in noise for words in _NEEDS_TERMINAL):
+        why = "login_takes_terminal"
     lines = [brief(line) for line in noise.decode("utf-8", "replace").splitlines() if line.strip()]
     return ProtocolError(host=host, why=why, text=lines[-1] if lines else None)

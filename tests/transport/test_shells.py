@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.errors import ProtocolError, ProxyWithoutExec
+from cockpit.i18n.messages import explain
 from cockpit.transport.base import HostTransport
 from tests.servers import Laptop, Rules, misbehaving_server, need, openssh
 
@@ -68,6 +69,30 @@ async def test_endless_noise_is_cut_off(
             await transport.open(b"true")
     assert caught.value.facts["why"] == "noise_too_long"
     assert caught.value.facts["host"] == "box"
+
+
+async def test_an_rc_file_that_becomes_tmux_is_told_apart(
+    tmp_path: Path, laptop: Laptop, closing: list[HostTransport]
+) -> None:
+    rc = {".bashrc": "echo welcome; exec tmux\n"}
+    tmux = tmp_path / "bin" / "tmux"
+    tmux.parent.mkdir()
+    tmux.write_text(
+        "#!/bin/sh\n[ -t 0 ] || { echo 'open terminal failed: not a terminal' >&2; exit 1; }\n"
+    )
+    tmux.chmod(0o755)
+    rc[".bashrc"] = f"PATH={tmux.parent}:$PATH\n" + rc[".bashrc"]
+    bash = need("bash", "bash")
+    async with openssh(tmp_path / "sshd", shell=bash, rc=rc, authorized=[laptop.identity]) as sshd:
+        laptop.trust(sshd)
+        transport = laptop.transport(sshd)
+        closing.append(transport)
+        await transport.connect()
+        with pytest.raises(ProtocolError) as caught:
+            await transport.open(b"true")
+    assert caught.value.facts["why"] == "login_takes_terminal"
+    told = explain(caught.value.code, dict(caught.value.facts))
+    assert "tmux" in told.headline and any("no_auto_tmux" in action for action in told.actions)
 
 
 async def test_a_shell_that_runs_nothing_is_named_with_its_words(
