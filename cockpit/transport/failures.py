@@ -7,7 +7,8 @@
                                 too_many_tries | method_not_offered
     HostKeyUnknown, HostKeyChanged (why = another_key | revoked | certificate | mismatch)
     LinkLost              why = keepalive | reset | closed | ended_by_host | max_sessions | timeout | not_connected
-    ProtocolError         why = no_sentinel | login_takes_terminal | noise_too_long | exec_refused | no_common_algorithm | broken
+    ProtocolError         why = no_sentinel | login_takes_terminal | noise_too_long | exec_refused |
+                                no_common_algorithm | broken
     ProxyWithoutExec
 
 Facts always hold `host`; `hop` (from 1) and `hop_name` say that a jump host is meant; text of a host is cleaned.
