@@ -20,6 +20,7 @@ from cockpit.config.fields import (
     PathOrUrl,
     Pattern,
     Port,
+    Positive,
     Script,
     SizeMib,
     Table,
@@ -57,7 +58,25 @@ class GpusTable(Table):
 class CodeTable(Table):
     """What is sent to the host before the run starts: git's own list of files, less .cockpitignore."""
 
-    path: Filled = Field(default=".", description="The folder on this computer")
+    path: Filled = Field(
+        default=".",
+        description="The folder on this computer; its files go into `cwd` on the host",
+    )
+    git: Flag = Field(
+        default=True,
+        description="Let git say which files there are; false takes all that .cockpitignore leaves",
+    )
+    max_size_mib: SizeMib = Field(
+        default=1024, alias="max_size", description="More than this is not sent without asking"
+    )
+    max_files: Positive = Field(
+        default=20_000, description="More files are not sent without asking"
+    )
+    on_conflict: Literal["refuse", "replace"] = Field(
+        default="refuse",
+        description="When a file there is not as we sent it: start nothing, or replace it and keep it in"
+        " .cockpit-code/kept",
+    )
 
 
 class EnvTable(Table):
@@ -160,8 +179,15 @@ class LogTable(Table):
 class FetchTable(Table):
     """Files that are brought back when the run ends."""
 
-    globs: Globs
+    globs: Globs = Field(description="Files below `cwd`; `**` is any number of folders")
     when: Literal["success", "failure", "always"] = "success"
+    into: Filled = Field(
+        default="fetched",
+        description="Folder on this computer; each run has one of its own name in it",
+    )
+    max_size_mib: SizeMib = Field(
+        default=10_240, alias="max_size", description="More than this is not fetched"
+    )
 
 
 class HooksTable(Table):

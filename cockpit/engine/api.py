@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from cockpit.domain.code_files import CodePlan
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import RunView
@@ -79,6 +80,8 @@ class LaunchPlan:
     """Indices of the host's cards that would do, the best first: as many as `cards` are taken."""
     queued: bool = False
     """No such card is free now: the run waits on the host, and `cards` are those it may get."""
+    code: CodePlan | None = None
+    """What [code] would send; None without it, and when it cannot be listed (a check says why)."""
 
     @property
     def blocked(self) -> bool:

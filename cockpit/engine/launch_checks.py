@@ -43,10 +43,8 @@ def _is_plain(value: Fact) -> bool:
 def _later(profile: Profile) -> list[str]:
     """Tables of the profile that this version reads and does not act upon."""
     present = {
-        "code": profile.code is not None,
         "restart": profile.restart.on != "never",
         "budget": profile.budget is not None,
-        "fetch": profile.fetch is not None,
         "hooks": any(vars(profile.hooks).values()),
         "notify": bool(profile.notify.urls),
     }

@@ -18,6 +18,7 @@ from cockpit.domain.run_spec import Card as CardRequest
 from cockpit.domain.run_spec import GpuRequest, RunSpec, StopGrace
 from cockpit.engine.api import CardChoice, LaunchPlan, ProfileEntry
 from cockpit.engine.choosing import candidate_hosts, queue_for, wanted_cards
+from cockpit.engine.code_planning import with_code
 from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
@@ -81,13 +82,14 @@ class Launcher:
         candidates = candidate_hosts(profile, self._parts.hosts, hosts)
         wanted = wanted_cards(profile, gpus)
         if wanted is None:
-            return self._plan(profile, candidates[self._first_up(candidates)], None, None)
+            host = candidates[self._first_up(candidates)]
+            return await with_code(self._plan(profile, host, None, None))
         samples = self._samples(candidates)
         placement = place(samples, wanted, self._reserved())
         if placement.host is None:
             placement = queue_for(profile, samples, wanted, placement)
         assert placement.host is not None
-        return self._plan(profile, candidates[placement.host], wanted, placement)
+        return await with_code(self._plan(profile, candidates[placement.host], wanted, placement))
 
     def _first_up(self, candidates: Mapping[HostName, HostSpec]) -> HostName:
         """A run without cards needs a connection, and no sample."""

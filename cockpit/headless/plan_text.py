@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from cockpit.domain.units import mib_text
 from cockpit.engine.api import LaunchPlan
+from cockpit.headless.code_text import code_fields, code_names, code_rows
 from cockpit.headless.run_report import words_for
 
-_NEWS = ("cards_queued", "table_later", "binds_everywhere")
+_NEWS = (
+    "cards_queued", "table_later", "binds_everywhere", "code_links_left_out", "code_special_left_out",
+    "code_submodule_empty",
+)  # fmt: skip
 """Checks that are told before a start; the others are for `--dry-run`."""
 
 
@@ -37,6 +41,7 @@ def plan_fields(plan: LaunchPlan) -> dict[str, object]:
             {"code": check.code, "verdict": check.verdict, "facts": check.facts}
             for check in plan.checks
         ],
+        "code": code_fields(plan.code),
         "script": plan.script,
     }
 
@@ -57,11 +62,13 @@ def plan_text(plan: LaunchPlan) -> str:
         ("env", " ".join(sorted(plan.env_set)) or "-"),
         ("secrets", " ".join(plan.env_secret_names) or "-"),
         ("forwards", " ".join(f"{local}->{remote}" for local, remote in plan.forwards) or "-"),
+        *code_rows(plan.code),
     ]
     lines = [f"{name:9} {value}" for name, value in rows]
     for check in plan.checks:
         lines.append(f"{check.verdict:9} {words_for(check.code, check.facts)}")
-    return "\n".join(lines) + "\n\n" + plan.script.rstrip()
+    lines += ["", *code_names(plan.code)]
+    return "\n".join(lines) + "\n" + plan.script.rstrip()
 
 
 def _free(mib: int | None) -> str:

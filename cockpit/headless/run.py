@@ -9,8 +9,9 @@ import json
 from cockpit.config.paths import Home
 from cockpit.domain.masking import Masker
 from cockpit.engine.api import LaunchPlan
+from cockpit.engine.code_planning import too_large
 from cockpit.engine.engine import Engine
-from cockpit.errors import ExitCode, LaunchFailed, NoPython
+from cockpit.errors import CockpitError, ExitCode, LaunchFailed, NoPython, ProfileError
 from cockpit.headless.choose_host import plan_somewhere, wanted_hosts
 from cockpit.headless.follow_run import RunFollowing, or_leave
 from cockpit.headless.plan_text import plan_fields, plan_text, plan_warnings
@@ -47,8 +48,15 @@ async def _run(args: argparse.Namespace) -> int:
 def _refuse_blocked(plan: LaunchPlan) -> None:
     for check in plan.checks:
         if check.verdict == "blocked":
-            error = NoPython if check.code == "no_python" else LaunchFailed
-            raise error(check.code, **check.facts)
+            raise _refusal(check.code)(check.code, **check.facts)
+    if plan.code is not None and plan.code.is_too_large:
+        raise _refusal("code_too_large")("code_too_large", **too_large(plan.code).facts)
+
+
+def _refusal(code: str) -> type[CockpitError]:
+    if code == "no_python":
+        return NoPython
+    return ProfileError if code.startswith("code_") else LaunchFailed
 
 
 def _print_plan(plan: LaunchPlan, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from cockpit.i18n import _
 from cockpit.i18n.cause_texts import CAUSES
+from cockpit.i18n.code_entries import CODE_ENTRIES
 from cockpit.i18n.common_entries import COMMON_ENTRIES
 from cockpit.i18n.config_entries import ENTRIES as CONFIG_ENTRIES
 from cockpit.i18n.config_entries import PROBLEMS
@@ -33,6 +34,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
     **PROBE_ENTRIES,
     **RUN_ENTRIES,
     **RUN_TALK,
+    **CODE_ENTRIES,
     **HOST_ENTRIES,
     **CONFIG_ENTRIES,
 }
