@@ -55,6 +55,8 @@ class RunView:
     tags: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     """Kept with the run on its host, and as untrusted as the host."""
+    remark: str = ""
+    """A line that a person of this computer wrote to it."""
 
     @property
     def ended(self) -> bool:
