@@ -63,7 +63,7 @@ class Runs:
         self._life = RunLife(parts, self._transports)
         self.book = self._life.book
         self._launcher: Launcher | None = None
-        self._starter = Starter(parts, self.of_host, self._life.step)
+        self._starter = Starter(parts, self.of_host, self._transports.get, self._life.step)
         self._hosts: dict[HostName, HostRuns] = {}
         self._maskers: dict[RunId, Masker] = {}
         self._removing: set[asyncio.Task[None]] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cockpit.config.paths import ensure_private_dir
-from cockpit.domain.models import HostName, RunId
+from cockpit.domain.models import HostName
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.api import LaunchPlan
@@ -15,30 +15,47 @@ from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_secrets import env_file_of
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost, NotNow
+from cockpit.transport.base import HostTransport
 
 TRIES = 3
 RECONNECT_LIMIT_S = 60.0
 
-OnStep = Callable[[RunId, HostName, str], None]
+OnStep = Callable[..., None]
+"""(run, host, code, text)."""
 
 
 class Starter:
     def __init__(
-        self, parts: EngineParts, of_host: Callable[[HostName], HostRuns], on_step: OnStep
+        self,
+        parts: EngineParts,
+        of_host: Callable[[HostName], HostRuns],
+        transport_of: Callable[[HostName], HostTransport | None],
+        on_step: OnStep,
     ) -> None:
         self._parts = parts
         self._of_host = of_host
         self._on_step = on_step
+        self._transport_of = transport_of
 
     async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunRecord:
         """The run's record, once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
         runs = self._of_host(plan.host)
         await runs.agent()
         self._remember(plan, spec)
+        spec = await self._with_code(plan, spec)
         self._on_step(spec.run, plan.host, "launch_sending")
         record = await self._send(runs, spec)
         self._on_step(spec.run, plan.host, "launch_on_disk")
         return record
+
+    async def _with_code(self, plan: LaunchPlan, spec: RunSpec) -> RunSpec:
+        """What fails here starts nothing."""
+        if plan.code is None:
+            return spec
+        from cockpit.engine.code_sending import CodeSender
+
+        sender = CodeSender(self._parts, self._of_host, self._transport_of, self._on_step)
+        return await sender.send(plan, spec)
 
     async def _send(self, runs: HostRuns, spec: RunSpec) -> RunRecord:
         """A host that has the run answers so and starts nothing: a request may be sent again."""

@@ -1,0 +1,130 @@
+"""A run's code as it travels: every file's hash, and those that a host lacks as one compressed tar stream."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cockpit.domain.code_files import CodeFile, CodePlan, shown
+from cockpit.errors import LaunchFailed
+
+PIECE_BYTES = 256 * 1024
+_END = b"\0" * 2 * tarfile.BLOCKSIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """A file with what it holds; None for a link."""
+
+    file: CodeFile
+    sha: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the stream, and how far it has got in the files themselves."""
+
+    data: bytes
+    done_bytes: int
+
+
+def hashed(plan: CodePlan) -> tuple[Hashed, ...]:
+    """Read every file. Raises LaunchFailed for one that went away or cannot be read."""
+    return tuple(_hashed(Path(plan.root), file) for file in plan.files)
+
+
+def _hashed(root: Path, file: CodeFile) -> Hashed:
+    if file.link is not None:
+        return Hashed(file, None)
+    found, size = hashlib.sha256(), 0
+    try:
+        fd = open_file(root, file)
+        try:
+            while data := os.read(fd, PIECE_BYTES):
+                found.update(data)
+                size += len(data)
+        finally:
+            os.close(fd)
+    except FileNotFoundError:
+        raise changed(file) from None
+    except OSError as error:
+        raise LaunchFailed(
+            "code_unreadable", path=shown(file.path), text=error.strerror or str(error)
+        ) from error
+    return Hashed(CodeFile(file.path, size, file.mode), found.hexdigest())
+
+
+def open_file(root: Path, file: CodeFile) -> int:
+    path = os.path.join(os.fsencode(root), file.path)
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+
+
+def changed(file: CodeFile) -> LaunchFailed:
+    return LaunchFailed("code_changed_here", path=shown(file.path))
+
+
+def listing(files: Iterable[Hashed]) -> bytes:
+    """What is to be on the host, as it is asked: path, mode, size, content, link."""
+    rows = [
+        [_text(one.file.path), one.file.mode, one.file.size, one.sha, _link(one.file)]
+        for one in files
+    ]
+    return zlib.compress(json.dumps(rows).encode(), 6)
+
+
+def tree_hash(files: Iterable[Hashed]) -> str:
+    """One hash for all of it: the same code has the same."""
+    found = hashlib.sha256()
+    for one in files:
+        content = one.sha or f"link {_link(one.file)}"
+        found.update(one.file.path + f"\0{one.file.mode & 0o111}\0{content}\0".encode())
+    return found.hexdigest()
+
+
+def packed(root: Path, wanted: Iterable[tuple[Hashed, int]]) -> Iterator[Piece]:
+    """The stream of those files, each from its offset; members are called SHA256@OFFSET.
+
+    To be run off the loop. Raises LaunchFailed for a file that is not as it was.
+    """
+    squeeze = zlib.compressobj(1, zlib.DEFLATED, 31)
+    done_bytes = 0
+    for one, offset in wanted:
+        info = tarfile.TarInfo(f"{one.sha}@{offset}")
+        info.size = one.file.size - offset
+        yield Piece(squeeze.compress(info.tobuf(tarfile.GNU_FORMAT)), done_bytes)
+        for data in _read(root, one.file, offset, info.size):
+            done_bytes += len(data)
+            yield Piece(squeeze.compress(data), done_bytes)
+        yield Piece(squeeze.compress(b"\0" * (-info.size % tarfile.BLOCKSIZE)), done_bytes)
+    yield Piece(squeeze.compress(_END) + squeeze.flush(), done_bytes)
+
+
+def _read(root: Path, file: CodeFile, offset: int, left: int) -> Iterator[bytes]:
+    try:
+        fd = open_file(root, file)
+    except OSError:
+        raise changed(file) from None
+    try:
+        os.lseek(fd, offset, os.SEEK_SET)
+        while left > 0:
+            data = os.read(fd, min(PIECE_BYTES, left))
+            if not data:
+                raise changed(file)
+            left -= len(data)
+            yield data
+    finally:
+        os.close(fd)
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "surrogateescape")
+
+
+def _link(file: CodeFile) -> str | None:
+    return None if file.link is None else _text(file.link)
