@@ -32,6 +32,8 @@ class Document:
     problems: list[Problem] = field(default_factory=list)
     overridden: set[KeyPath] = field(default_factory=set)
     """Keys that the command line gave: their mistakes are not the file's."""
+    text: str = field(default="", repr=False)
+    """The file as it was read."""
 
     def report(self, path: KeyPath, code: str, **facts: Fact) -> None:
         """Add a problem of the key at `path`."""
@@ -125,7 +127,7 @@ def parse_document(content: bytes, file: str, error: type[ConfigError] = ConfigE
         ) from problem
     except ValueError as problem:  # Python reads no number of thousands of digits
         raise error(file=file, problems=(_long_number(text, file),)) from problem
-    return Document(file, data, _places(text))
+    return Document(file, data, _places(text), text=text)
 
 
 def _places(text: str) -> TomlLines:

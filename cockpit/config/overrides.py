@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 
 import tomli
 import tomlkit
@@ -115,3 +115,31 @@ def _put(document: Document, path: KeyPath, value: object) -> None:
             return
         table = inner
     table[str(path[-1])] = value
+
+
+def changed_text(text: str, model: type[BaseModel], overrides: Sequence[str]) -> str:
+    """The TOML with the overrides written into it, comments kept; what cannot be read is left out."""
+    document = tomlkit.parse(text)
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        path = _key_path(key) if equals else None
+        if path is None:
+            continue
+        if path[0] in SERVER_KINDS and len(path) > 1:
+            path = (path[0], _as_spelt(document.get(path[0]), path[1]), *path[2:])
+        table: MutableMapping[str, object] = document
+        for part in path[:-1]:
+            inner = table.setdefault(part, tomlkit.table())
+            if not isinstance(inner, MutableMapping):
+                break
+            table = inner
+        else:
+            table[path[-1]] = _typed(model, path, value)
+    return tomlkit.dumps(document)
+
+
+def _as_spelt(table: object, key: str) -> str:
+    """A server's key with `-` or `_`, as the table has it."""
+    keys = list(table) if isinstance(table, MutableMapping) else []
+    same = [one for one in keys if str(one).replace("-", "_") == key.replace("-", "_")]
+    return str(same[0]) if same else key

@@ -20,8 +20,8 @@ from cockpit.config.profile_problems import report_errors
 from cockpit.errors import ProfileError
 
 __all__ = [
-    "Kind", "Profile", "ProfileFile", "find_profiles", "load_profile", "parse_profile",
-    "resolve_profile",
+    "Kind", "Profile", "ProfileFile", "find_profiles", "load_profile", "parse_again",
+    "parse_profile", "resolve_profile",
 ]  # fmt: skip
 
 Kind: TypeAlias = Literal[
@@ -78,6 +78,18 @@ class Profile(Table):
 
     _path: Path | None = PrivateAttr(None)
     _base_dir: Path | None = PrivateAttr(None)
+    _text: str = PrivateAttr("")
+    _file_name: str = PrivateAttr("")
+
+    @property
+    def text(self) -> str:
+        """The TOML that it was read from, without what the command line changed."""
+        return self._text
+
+    @property
+    def file_name(self) -> str:
+        """The name that the run has where the text says none."""
+        return self._file_name
 
     @property
     def path(self) -> Path | None:
@@ -126,6 +138,15 @@ def parse_profile(
     return _profile(parse_document(text.encode(), file, ProfileError), name, overrides)
 
 
+def parse_again(
+    text: str, *, name: str, file: str, base_dir: Path | None, overrides: Sequence[str] = ()
+) -> Profile:
+    """A profile of an earlier day, whose relative paths start where they started then. Raises ProfileError."""
+    profile = parse_profile(text, name=name, file=file, overrides=overrides)
+    profile._base_dir = base_dir
+    return profile
+
+
 def _profile(document: Document, name: str, overrides: Sequence[str]) -> Profile:
     prepare_document(document)
     apply_overrides(document, Profile, overrides)
@@ -138,4 +159,5 @@ def _profile(document: Document, name: str, overrides: Sequence[str]) -> Profile
         report_errors(document, Profile, error)
     if profile is None or document.problems:
         raise ProfileError(file=document.file, problems=document.sorted_problems())
+    profile._text, profile._file_name = document.text, name
     return profile

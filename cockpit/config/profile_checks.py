@@ -74,7 +74,7 @@ def _check_hosts(document: Document) -> None:
 
 
 def _check_ready(document: Document) -> None:
-    """A readiness path needs a port: the server's own, one that is named, or the only forwarded one."""
+    """A path needs a port: the server's own, one that is named, the only forwarded one, that of [metrics]."""
     for name, key in (("ready", "http"), ("metrics", "url")):
         table = document.data.get(name)
         if not isinstance(table, dict) or document.data.get("kind") in SERVER_KINDS:
@@ -82,7 +82,9 @@ def _check_ready(document: Document) -> None:
         path = table.get(key, "/metrics" if name == "metrics" else "")
         forward = document.data.get("forward")
         one_forward = isinstance(forward, dict) and len(forward) == 1
-        if str(path).startswith("/") and "port" not in table and not one_forward:
+        metrics = document.data.get("metrics")
+        has_metrics = isinstance(metrics, dict) and "port" in metrics
+        if str(path).startswith("/") and not ("port" in table or one_forward or has_metrics):
             document.report((name, key) if key in table else (name,), "needs_key", other="port")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from cockpit.domain.code_files import CodePlan
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, RunId
+from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.runs import RunView
 from cockpit.engine.events import OnEvent
 from cockpit.engine.fleet import FleetStore
@@ -83,9 +84,34 @@ class LaunchPlan:
     code: CodePlan | None = None
     """What [code] would send; None without it, and when it cannot be listed (a check says why)."""
 
+    origin: Origin | None = None
+    """What it was planned from, as it is kept with the run."""
+
     @property
     def blocked(self) -> bool:
         return any(check.verdict == "blocked" for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """A port of this computer's loopback that leads to a port of a host while it is connected."""
+
+    local_port: int
+    remote_port: int
+    is_open: bool
+    code: str = ""
+    """Why it is not open: port_taken, …; empty while the host is not connected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What goes along with a run, as far as this cockpit does it."""
+
+    forwards: tuple[Forwarded, ...] = ()
+    model: str = ""
+    """The name under which a server answers, by its own words."""
+    steps: tuple[tuple[float, str, str], ...] = ()
+    """(when, code, words) of hooks and messages, the newest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +271,33 @@ class EngineApi(Protocol):
         overrides: Sequence[str] = (),
     ) -> LaunchPlan:
         """Resolve a profile (name or path). Raises ProfileError, NotNow, UsageError, TransportError."""
+
+    async def plan_again(
+        self,
+        run: RunId,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        """A run of the past from the profile text and the overrides of then, and more of these.
+
+        Raises RunUnknown for one that was not started from here, and what `plan` raises.
+        """
+
+    def past(self, run: RunId) -> PastRun | None:
+        """The run as its host last spoke of it, and when."""
+
+    async def past_incidents(self, run: RunId) -> Sequence[Incident]:
+        """What is remembered of a run's incidents, the newest first."""
+
+    async def set_remark(self, run: RunId, remark: str) -> None:
+        """Write a line to a run. Raises RunUnknown, StorageError."""
+
+    def around(self, run: RunId) -> Around: ...
+
+    def host_forwards(self, host: HostName) -> Sequence[Forwarded]:
+        """The ports that hosts.toml forwards from this host."""
 
     async def launch(self, plan: LaunchPlan) -> RunId:
         """Start it; returns once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""

@@ -102,6 +102,7 @@ class Engine(RunsFace):
             await asyncio.to_thread(load_transports)
         await self._links.set_hosts(self._hosts.values())
         self._links.start()
+        self._runs.begin()
 
     async def close(self) -> None:
         await attempt(CLOSE_LIMIT_S, self._close())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, LinkState, RunId
 from cockpit.domain.runs import RunView
+from cockpit.errors import Fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,18 @@ class LaunchStep:
     text: str = ""
 
 
-Event: TypeAlias = LinkChanged | HostRestarted | RunChanged | IncidentChanged | LaunchStep
+@dataclass(frozen=True, slots=True)
+class OwnTrouble:
+    """Something of ours went wrong on this computer; cockpit goes on. Told once for each code."""
+
+    code: str
+    facts: Mapping[str, Fact]
+    at_s: float
+
+
+Event: TypeAlias = (
+    LinkChanged | HostRestarted | RunChanged | IncidentChanged | LaunchStep | OwnTrouble
+)
 OnEvent: TypeAlias = Callable[[Event], None]
 
 

@@ -61,7 +61,8 @@ class History:
 
     async def load(self, limit: int = LOADED_AT_MOST) -> Sequence[PastRun]:
         """The newest runs, from now on in `known`; none when the database cannot be read."""
-        found = await self._asked(lambda database: database.newest(limit), [])
+        nothing: list[PastRun] = []
+        found = await self._asked(lambda database: database.newest(limit), nothing)
         self.known = {past.run: past for past in found}
         return found
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit.config.hosts import HostSpec
-from cockpit.domain.models import RunId
+from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import FINAL_STATES, RunView
 from cockpit.engine.agent import RunAgent
@@ -41,6 +41,8 @@ class RunParts:
     follow_live: bool
     """Whether live runs are followed without being asked for."""
     jitter: Callable[[], float]
+    told: Callable[[HostName, RunRecord, RunView], None] = lambda _host, _record, _view: None
+    """A host spoke of a run."""
 
 
 class HostRuns:
@@ -124,6 +126,7 @@ class HostRuns:
         One that ended while we looked away is followed too, once: its log may say why.
         """
         view = self._parts.book.record(record.view(self.host))
+        self._parts.told(self.host, record, view)
         if not self._parts.follow_live or view.host != self.host:
             return
         is_news = self.listed.is_set() or self.followers.is_behind(view)

@@ -12,6 +12,7 @@ from cockpit.config.profile import Profile, ProfileFile, find_profiles, load_pro
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, HostSample
 from cockpit.domain.occupancy import FREE_MEM_FRACTION
+from cockpit.domain.past_runs import Origin
 from cockpit.domain.placement import Card, Placement, Reserved, Wanted, place
 from cockpit.domain.run_ids import new_run_id
 from cockpit.domain.run_spec import Card as CardRequest
@@ -22,6 +23,7 @@ from cockpit.engine.code_planning import with_code
 from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
+from cockpit.engine.origins import profile_again
 from cockpit.engine.readiness import READY_NOTE, encode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_secrets import env_file_of, env_file_values, secret_values
@@ -65,18 +67,23 @@ class Launcher:
             return ProfileEntry(path.stem, path, file.origin, "?", "", max(1, len(error.problems)))
         return ProfileEntry(path.stem, path, file.origin, profile.kind, profile.description)
 
+    def _profile(self, source: str | Origin, overrides: Sequence[str]) -> Profile:
+        if isinstance(source, Origin):
+            return profile_again(source, self._parts.home, overrides)
+        return load_profile(source, self._parts.home, overrides)
+
     # -- plan -------------------------------------------------------------------------------
 
     async def plan(
         self,
-        source: str,
+        source: str | Origin,
         *,
         hosts: Sequence[HostName],
         gpus: Sequence[int] | None,
         overrides: Sequence[str],
     ) -> LaunchPlan:
         """Raises ProfileError, UsageError, LaunchFailed, NotNow, HostUnreachable."""
-        profile = await asyncio.to_thread(load_profile, source, self._parts.home, overrides)
+        profile = await asyncio.to_thread(self._profile, source, overrides)
         if profile.nodes is not None and profile.nodes > 1:
             raise LaunchFailed("nodes_later", nodes=profile.nodes, profile=profile.name)
         candidates = candidate_hosts(profile, self._parts.hosts, hosts)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, HostSample, RunId
-from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
+from cockpit.domain.past_runs import PastRun
+from cockpit.engine.api import (
+    Around,
+    Forwarded,
+    LaunchPlan,
+    ProfileEntry,
+    RunLog,
+    RunStore,
+    StopReport,
+)
 from cockpit.engine.events import Event
 from cockpit.engine.run_book import RunBook
 from cockpit.errors import RunUnknown, UsageError
@@ -27,6 +36,8 @@ class NoRuns:
     @property
     def store(self) -> RunStore:
         return self._book
+
+    def begin(self) -> None: ...
 
     def host_up(self, spec: HostSpec, transport: HostTransport) -> None: ...
 
@@ -55,6 +66,31 @@ class NoRuns:
         overrides: Sequence[str] = (),
     ) -> LaunchPlan:
         raise UsageError("watch_only", profile=profile)
+
+    async def plan_again(
+        self,
+        run: RunId,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        raise UsageError("watch_only")
+
+    def past_run(self, run: RunId) -> PastRun | None:
+        return None
+
+    async def past_incidents(self, run: RunId) -> Sequence[Incident]:
+        return ()
+
+    async def set_remark(self, run: RunId, remark: str) -> None:
+        raise RunUnknown(run=run)
+
+    def around(self, run: RunId) -> Around:
+        return Around()
+
+    def host_forwards(self, host: HostName) -> Sequence[Forwarded]:
+        return ()
 
     async def launch(self, plan: LaunchPlan) -> RunId:
         raise UsageError("watch_only")

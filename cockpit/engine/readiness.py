@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from cockpit.domain.readiness import Readiness
+from cockpit.domain.text import safe_line
 from cockpit.engine.bounds import attempt, within
 from cockpit.errors import CockpitError
 from cockpit.transport.base import HostTransport, TcpStream
@@ -16,6 +17,8 @@ POLL_SLOW_S = 5.0
 SLOW_AFTER_S = 120.0
 ASK_LIMIT_S = 5.0
 _HEAD_BYTES = 4096
+_BODY_BYTES = 256 * 1024
+_NAME_CHARS = 200
 READY_NOTE = "ready"
 """A run's note on its host, for a computer that did not start it."""
 
@@ -28,16 +31,40 @@ async def http_ok(transport: HostTransport, port: int, path: str) -> bool:
         return False
 
 
+async def model_name(transport: HostTransport, port: int) -> str | None:
+    """What an OpenAI-like server calls its first model: the name to ask it by. None when it does not say."""
+    try:
+        answer = await within(ASK_LIMIT_S, _asked(transport, port, "/v1/models", _whole))
+    except (CockpitError, asyncio.TimeoutError):
+        return None
+    body = answer.partition(b"\r\n\r\n")[2]
+    start, end = body.find(b"{"), body.rfind(b"}")
+    try:
+        models = json.loads(body[start : end + 1])["data"]
+        name = models[0]["id"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return safe_line(name)[:_NAME_CHARS] if isinstance(name, str) else None
+
+
 async def _status_is_2xx(transport: HostTransport, port: int, path: str) -> bool:
+    words = (await _asked(transport, port, path, _first_line)).split(b" ", 2)
+    return len(words) >= 2 and words[0].startswith(b"HTTP/1.") and words[1][:1] == b"2"
+
+
+async def _asked(
+    transport: HostTransport,
+    port: int,
+    path: str,
+    read: Callable[[TcpStream], Awaitable[bytes]],
+) -> bytes:
     stream = await transport.open_tcp(port, timeout_s=ASK_LIMIT_S)
     try:
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
         await stream.write(request.encode("ascii", "replace"))
-        head = await _first_line(stream)
+        return await read(stream)
     finally:
         await attempt(ASK_LIMIT_S, stream.close())
-    words = head.split(b" ", 2)
-    return len(words) >= 2 and words[0].startswith(b"HTTP/1.") and words[1][:1] == b"2"
 
 
 async def _first_line(stream: TcpStream) -> bytes:
@@ -48,6 +75,14 @@ async def _first_line(stream: TcpStream) -> bytes:
             break
         head += piece
     return head.split(b"\r\n", 1)[0]
+
+
+async def _whole(stream: TcpStream) -> bytes:
+    """To the end, which is near: such a list is short."""
+    answer = b""
+    while len(answer) < _BODY_BYTES and (piece := await stream.read(_HEAD_BYTES)):
+        answer += piece
+    return answer
 
 
 async def wait_until_ready(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from cockpit.domain.models import HostName, RunId
@@ -70,6 +70,19 @@ class RunBook:
             self._on_change(view, before)
         return view
 
+    def remember(self, views: Iterable[RunView]) -> None:
+        """Runs of the past; what a host has said already is newer. Nothing of it is news."""
+        for view in views:
+            if view.run not in self._runs:
+                self._put(view)
+            elif view.remark and not self._runs[view.run].remark:
+                self.remark(view.run, view.remark)
+
+    def remark(self, run: RunId, words: str) -> None:
+        before = self._runs.get(run)
+        if before is not None and before.remark != words:
+            self._put(replace(before, remark=words))
+
     def progress(self, run: RunId, progress: Progress) -> None:
         before = self._runs.get(run)
         if before is not None and before.progress != progress:
@@ -127,4 +140,4 @@ def _kept(before: RunView, view: RunView) -> RunView:
         view = replace(view, progress=before.progress)
     if before.state == "ready" and view.state == "running":
         view = replace(view, state="ready")
-    return view
+    return replace(view, remark=before.remark) if before.remark else view

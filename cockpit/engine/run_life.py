@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import RunView
+from cockpit.engine.api import Around
+from cockpit.engine.around import AroundRuns
 from cockpit.engine.card_memory import memory_of_cards
-from cockpit.engine.companions import CompanionParts, Companions
-from cockpit.engine.events import LaunchStep, RunChanged
+from cockpit.engine.companions import CompanionParts, Companions, Wanted
+from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
+from cockpit.engine.past_runs import PastRuns
 from cockpit.engine.readiness import READY_NOTE, decode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_watch import RunFinding, RunWatch
@@ -19,7 +22,11 @@ from cockpit.errors import CockpitError
 from cockpit.transport.base import HostTransport
 
 if TYPE_CHECKING:
+    from cockpit.config.profile import Profile
     from cockpit.launchers.base import Launch
+
+MODELS_PATH = "/v1/models"
+KEEP_LIMIT_S = 0.6
 
 
 class RunLife:
@@ -28,15 +35,17 @@ class RunLife:
     def __init__(self, parts: EngineParts, transports: dict[HostName, HostTransport]) -> None:
         """`transports` are the open connections, as they come and go."""
         self.book = RunBook(self._changed)
+        self.past = PastRuns(parts, self.book)
+        self.around_runs = AroundRuns(parts, self.book, self.past)
         self._parts = parts
         self._transports = transports
         self._watches: dict[RunId, RunWatch] = {}
         self._launches: dict[RunId, Launch] = {}
+        self._restored: set[RunId] = set()
         self._companions = Companions(
             CompanionParts(
                 parts.clock.now_s,
                 forwarded=self._forwarded,
-                not_forwarded=self._not_forwarded,
                 is_ready=self.book.ready,
                 signs_of_life=self._signs_of_life,
                 is_stuck=lambda run: self._watches[run].start_is_stuck(),
@@ -50,19 +59,37 @@ class RunLife:
         else:
             self._launches[run] = launch
 
+    def adopt(self, run: RunId, profile: Profile | None = None) -> None:
+        """Do for this run what its profile wants beside it."""
+        self.around_runs.adopt(run, profile)
+        view = self.book.get(run)
+        if view is not None and view.state == "running":
+            self._began(view)
+
     def listener(self, host: HostName, follower: RunFollower) -> RunWatch:
         return self._watch_of(host, follower.run)
 
     def ended(self, host: HostName, record: RunRecord) -> None:
         """A run's end was heard, with its log to the last byte."""
-        self.book.record(record.view(host))
+        view = self.book.record(record.view(host))
+        self.past.told(host, record, view)
         self._watch_of(host, record.run).ended(record)
+
+    def heard(self, event: Event) -> None:
+        self.past.heard(event)
+        self.around_runs.heard(event)
 
     def step(self, run: RunId, host: HostName, code: str, text: str = "") -> None:
         self._parts.bus.publish(LaunchStep(run, host, code, self._parts.clock.wall_s(), text))
 
+    def around(self, run: RunId) -> Around:
+        companions, steps = self._companions, self.around_runs.steps(run)
+        return Around(companions.forwards(run), companions.model(run), steps)
+
     async def close(self) -> None:
         await self._companions.close()
+        await self.around_runs.close()
+        await self.past.close(KEEP_LIMIT_S)
 
     # -- states -----------------------------------------------------------------------------
 
@@ -78,10 +105,38 @@ class RunLife:
         if transport is None:
             return
         launch = self._launches.get(view.run)
+        if launch is None and view.run not in self._restored and self._is_ours(view.run):
+            self._restored.add(view.run)
+            self.around_runs.spawn(view.run, self._restore(view))
+            return
         ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
-        forwards = launch.forwards if launch else ()
-        says_ready = self._watch_of(view.host, view.run).log_says_ready
-        self._companions.begin(view.run, transport, ready, says_ready, forwards)
+        wanted = Wanted(
+            ready,
+            self._watch_of(view.host, view.run).log_says_ready,
+            launch.forwards if launch else (),
+            serves=ready is not None and MODELS_PATH in ready.http,
+        )
+        self._companions.begin(view.run, transport, wanted)
+
+    def _is_ours(self, run: RunId) -> bool:
+        past = self.past.get(run)
+        return past is not None and past.has_origin and self.around_runs.acts_for(run)
+
+    async def _restore(self, view: RunView) -> None:
+        """An earlier cockpit started it: what its profile says of ports and readiness is known from then."""
+        profile = await self.around_runs.profile_of(view.run)
+        if profile is not None:
+            from cockpit.launchers import build
+            from cockpit.launchers.base import LaunchFacts
+
+            launch = self._launches[view.run] = build(profile, LaunchFacts(gpus=view.gpus))
+            remembered = self.past.history.known.get(view.run)
+            was_ready = remembered is not None and remembered.view.state == "ready"
+            if launch.ready is not None and launch.ready.log is not None and not was_ready:
+                self._watch_of(view.host, view.run).ready_when(launch.ready.log)
+        now = self.book.get(view.run)
+        if now is not None and now.state == "running":
+            self._began(now)
 
     def _watch_of(self, host: HostName, run: RunId) -> RunWatch:
         watch = self._watches.get(run)
@@ -111,11 +166,13 @@ class RunLife:
             evidence=found.evidence,
         )
 
-    def _forwarded(self, run: RunId, local_port: int, remote_port: int) -> None:
-        self._step_of(run, "forwarded", f"127.0.0.1:{local_port} -> {remote_port}")
-
-    def _not_forwarded(self, run: RunId, local_port: int, error: CockpitError) -> None:
-        self._step_of(run, error.code, str(local_port))
+    def _forwarded(
+        self, run: RunId, local_port: int, remote_port: int, error: CockpitError | None
+    ) -> None:
+        if error is None:
+            self._step_of(run, "forwarded", f"127.0.0.1:{local_port} -> {remote_port}")
+        else:
+            self._step_of(run, error.code, str(local_port))
 
     def _step_of(self, run: RunId, code: str, text: str) -> None:
         view = self.book.get(run)

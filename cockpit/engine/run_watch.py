@@ -57,6 +57,7 @@ class RunWatch:
             self.log_says_ready.set()
         else:
             self._ready_pattern = re.compile(pattern)
+            self.log_says_ready.clear()
 
     def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
         self._replaying = not live

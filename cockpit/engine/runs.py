@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,23 @@ from cockpit.config.hosts import HostSpec
 from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.agent import RunAgent, SignalName
-from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
+from cockpit.engine.api import (
+    Around,
+    Forwarded,
+    LaunchPlan,
+    ProfileEntry,
+    RunLog,
+    RunStore,
+    StopReport,
+)
 from cockpit.engine.bounds import end
 from cockpit.engine.events import Event
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
+from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, RunParts
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
@@ -28,7 +39,7 @@ from cockpit.engine.services import RunsService
 from cockpit.engine.starting import Starter
 from cockpit.engine.watched_log import WatchedLog
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import RunError, UsageError
+from cockpit.errors import RunError, RunUnknown, UsageError
 from cockpit.transport.base import HostTransport
 
 if TYPE_CHECKING:  # pydantic, which `ps` or `logs` have no use for
@@ -62,6 +73,9 @@ class Runs:
         self._transports: dict[HostName, HostTransport] = {}
         self._life = RunLife(parts, self._transports)
         self.book = self._life.book
+        self.past = self._life.past
+        self._life.around_runs.acts_for_all = follow_live
+        self._life.around_runs.stop = self.stop
         self._launcher: Launcher | None = None
         self._starter = Starter(parts, self.of_host, self._transports.get, self._life.step)
         self._hosts: dict[HostName, HostRuns] = {}
@@ -71,7 +85,10 @@ class Runs:
         follow = FollowParts(
             parts.home, parts.clock, self._life.listener, self._masker, self._life.ended
         )
-        self._run_parts = RunParts(parts.clock, self.book, make_agent, follow, follow_live, jitter)
+        self._run_parts = RunParts(
+            parts.clock, self.book, make_agent, follow, follow_live, jitter, self.past.told
+        )
+        self._own_forwards = HostForwards(parts.bus, parts.clock)
 
     @property
     def store(self) -> RunStore:
@@ -79,13 +96,19 @@ class Runs:
 
     # -- hosts and links ------------------------------------------------------------------
 
+    def begin(self) -> None:
+        self.past.begin()
+
     def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
+        if self._run_parts.follow_live:
+            self._own_forwards.up(spec, transport)
         self._transports[spec.name] = transport
         self.of_host(spec.name).up(spec, transport)
 
     def host_down(self, host: HostName) -> None:
         """While we close, links end because we end them, and nothing has happened to a run."""
         self._transports.pop(host, None)
+        self._own_forwards.down(host)
         if host in self._hosts and not self._is_closing:
             self._hosts[host].down()
             self.book.host_lost(host)
@@ -107,7 +130,8 @@ class Runs:
 
     def sampled(self, sample: HostSample) -> None: ...
 
-    def heard(self, event: Event) -> None: ...
+    def heard(self, event: Event) -> None:
+        self._life.heard(event)
 
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
@@ -148,7 +172,60 @@ class Runs:
         overrides: Sequence[str] = (),
     ) -> LaunchPlan:
         """Raises ProfileError, NotNow, UsageError, LaunchFailed, TransportError."""
-        return await self._planner().plan(profile, hosts=hosts, gpus=gpus, overrides=overrides)
+        return await self._planned(profile, hosts, gpus, overrides)
+
+    async def plan_again(
+        self,
+        run: RunId,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        """As `plan`, of the profile text and the overrides that a run was started from."""
+        origin = await self.past.history.origin(run)
+        if origin is None:
+            raise RunUnknown("run_not_from_here", run=run)
+        return await self._planned(origin, hosts, gpus, overrides)
+
+    async def _planned(
+        self,
+        source: str | Origin,
+        hosts: Sequence[HostName],
+        gpus: Sequence[int] | None,
+        overrides: Sequence[str],
+    ) -> LaunchPlan:
+        from cockpit.engine.origins import origin_of
+
+        planner = self._planner()
+        plan = await planner.plan(source, hosts=hosts, gpus=gpus, overrides=overrides)
+        before = source.overrides if isinstance(source, Origin) else ()
+        origin = origin_of(plan.profile, hosts=hosts, gpus=gpus, overrides=(*before, *overrides))
+        return replace(plan, origin=origin)
+
+    def past_run(self, run: RunId) -> PastRun | None:
+        return self.past.get(run)
+
+    async def past_incidents(self, run: RunId) -> Sequence[Incident]:
+        return await self.past.history.incidents(run)
+
+    async def set_remark(self, run: RunId, remark: str) -> None:
+        """Raises RunUnknown, StorageError."""
+        await self.past.set_remark(self.book.find(run), remark)
+
+    def around(self, run: RunId) -> Around:
+        return self._life.around(run)
+
+    def host_forwards(self, host: HostName) -> Sequence[Forwarded]:
+        return self._own_forwards.states(host)
+
+    def adopt(self, run: RunId) -> None:
+        """Do for this run what its profile wants beside it; an engine that follows all does it for all."""
+        self._life.adopt(run)
+
+    async def settled(self, run: RunId, limit_s: float) -> None:
+        """Wait for what is still done for a run: its hooks and messages."""
+        await self._life.around_runs.settled(run, limit_s)
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
         from cockpit.engine.launching import overrides_of
@@ -174,7 +251,10 @@ class Runs:
             self._maskers.pop(spec.run, None)
             raise
         runs = self.of_host(plan.host)
+        self._life.adopt(spec.run, plan.profile)
         runs.record(record)
+        if (view := self.book.get(spec.run)) is not None:
+            await self.past.launched(plan, view, self._maskers[spec.run])
         runs.refresh()
         return spec.run
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, RunId
-from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
+from cockpit.domain.past_runs import PastRun
+from cockpit.engine.api import (
+    Around,
+    Forwarded,
+    LaunchPlan,
+    ProfileEntry,
+    RunLog,
+    RunStore,
+    StopReport,
+)
 from cockpit.engine.services import RunsService
 
 
@@ -34,6 +43,31 @@ class RunsFace:
         overrides: Sequence[str] = (),
     ) -> LaunchPlan:
         return await self._runs.plan(profile, hosts=hosts, gpus=gpus, overrides=overrides)
+
+    async def plan_again(
+        self,
+        run: RunId,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        return await self._runs.plan_again(run, hosts=hosts, gpus=gpus, overrides=overrides)
+
+    def past(self, run: RunId) -> PastRun | None:
+        return self._runs.past_run(run)
+
+    async def past_incidents(self, run: RunId) -> Sequence[Incident]:
+        return await self._runs.past_incidents(run)
+
+    async def set_remark(self, run: RunId, remark: str) -> None:
+        await self._runs.set_remark(run, remark)
+
+    def around(self, run: RunId) -> Around:
+        return self._runs.around(run)
+
+    def host_forwards(self, host: HostName) -> Sequence[Forwarded]:
+        return self._runs.host_forwards(host)
 
     async def launch(self, plan: LaunchPlan) -> RunId:
         return await self._runs.launch(plan)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, HostSample, RunId
-from cockpit.engine.api import LaunchPlan, ProfileEntry, RunLog, RunStore, StopReport
+from cockpit.domain.past_runs import PastRun
+from cockpit.engine.api import (
+    Around,
+    Forwarded,
+    LaunchPlan,
+    ProfileEntry,
+    RunLog,
+    RunStore,
+    StopReport,
+)
 from cockpit.engine.events import Event
 from cockpit.transport.base import HostTransport
 
@@ -21,6 +30,9 @@ class RunsService(Protocol):
 
     @property
     def store(self) -> RunStore: ...
+
+    def begin(self) -> None:
+        """The engine starts: what is remembered may be read."""
 
     def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
         """A connection is open. It belongs to the link: do not close it."""
@@ -55,6 +67,25 @@ class RunsService(Protocol):
         gpus: Sequence[int] | None = None,
         overrides: Sequence[str] = (),
     ) -> LaunchPlan: ...
+
+    async def plan_again(
+        self,
+        run: RunId,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan: ...
+
+    def past_run(self, run: RunId) -> PastRun | None: ...
+
+    async def past_incidents(self, run: RunId) -> Sequence[Incident]: ...
+
+    async def set_remark(self, run: RunId, remark: str) -> None: ...
+
+    def around(self, run: RunId) -> Around: ...
+
+    def host_forwards(self, host: HostName) -> Sequence[Forwarded]: ...
 
     async def launch(self, plan: LaunchPlan) -> RunId: ...
 

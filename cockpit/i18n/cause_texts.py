@@ -7,6 +7,14 @@ from typing import Final
 from cockpit.i18n.sentences import N_ as _
 
 CAUSES: Final[dict[str, str]] = {
+    # money
+    "budget_near": _("The profile's [budget] is used up to four fifths."),
+    "budget_reached": _(
+        "The profile's [budget] is used up; it asks to be told, so the run goes on."
+    ),
+    "budget_stop": _(
+        "The profile's [budget] is used up; it asks for a stop, and the run gets its time to save."
+    ),
     # GPU memory
     "own_cap": _("The process hit its own memory fraction; the card itself has room."),
     "huge_tensor": _(

@@ -32,6 +32,7 @@ RECOVERED_TITLES: Final[dict[str, str]] = {
 }
 
 TITLES_BY_CAUSE: Final[dict[str, str]] = {
+    "budget_near": _("Most of the budget is used"),
     "disk_full": _("The disk is full"),
     "quota": _("The disk quota is used up"),
     "checkpoint_truncated": _("A checkpoint is damaged"),
@@ -52,6 +53,11 @@ TITLES_BY_CAUSE: Final[dict[str, str]] = {
 }
 
 SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
+    "cost": (
+        _("{cost} of {max_cost} {currency}, {hours} of {max_hours} h"),
+        _("{cost} of {max_cost} {currency} in {hours} h"),
+        _("{hours} of {max_hours} h"),
+    ),
     "gpu_oom": (
         _("tried {tried} with {free} free of {total}"),
         _("tried {tried}, {allocated} held"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cockpit.i18n import _
+from cockpit.i18n.around_entries import AROUND_ENTRIES
 from cockpit.i18n.cause_texts import CAUSES
 from cockpit.i18n.code_entries import CODE_ENTRIES
 from cockpit.i18n.common_entries import COMMON_ENTRIES
@@ -34,6 +35,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
     **PROBE_ENTRIES,
     **RUN_ENTRIES,
     **RUN_TALK,
+    **AROUND_ENTRIES,
     **CODE_ENTRIES,
     **HOST_ENTRIES,
     **CONFIG_ENTRIES,

@@ -7,6 +7,9 @@ from typing import Final
 from cockpit.i18n.sentences import N_ as _
 
 REMEDIES: Final[dict[str, tuple[str, ...]]] = {
+    "stop_or_raise_budget": (
+        _("Stop the run, or raise [budget] of its profile for the next one."),
+    ),
     # training
     "smaller_batch": (
         _("A smaller batch with more gradient accumulation: same result, a little slower."),

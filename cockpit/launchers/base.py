@@ -181,11 +181,13 @@ def _nodes_env(facts: LaunchFacts) -> dict[str, str]:
 
 
 def _port(profile: Profile, command: Command) -> int | None:
-    """The port that paths of the profile mean: the server's own, else the only forwarded one."""
+    """The port that paths of the profile mean: the server's own, the only forwarded one, that of [metrics]."""
     if command.port is not None:
         return command.port
     targets = tuple(profile.forward.values())
-    return targets[0] if len(targets) == 1 else None
+    if len(targets) == 1:
+        return targets[0]
+    return None if profile.metrics is None else profile.metrics.port
 
 
 def _readiness(profile: Profile, command: Command, port: int | None) -> Readiness | None:

@@ -11,8 +11,17 @@ from cockpit.config.hosts import HostSpec
 from cockpit.config.pasted import parse_pasted
 from cockpit.domain.incidents import Evidence, Finding, Incident, Remedy
 from cockpit.domain.models import HostName, HostSample, LinkState, RunId
+from cockpit.domain.past_runs import PastRun
 from cockpit.domain.runs import Progress, RunView
-from cockpit.engine.api import EngineApi, LaunchPlan, LogLine, ProfileEntry, StopReport
+from cockpit.engine.api import (
+    Around,
+    EngineApi,
+    Forwarded,
+    LaunchPlan,
+    LogLine,
+    ProfileEntry,
+    StopReport,
+)
 from cockpit.engine.events import Event, IncidentChanged, LinkChanged, OnEvent, RunChanged
 from cockpit.engine.fleet import FleetStore, HostState
 from cockpit.errors import CockpitError, Fact, RunUnknown
@@ -135,6 +144,10 @@ class FakeEngine:
         self.failures: dict[str, CockpitError] = {}
         """By method: what it raises when it is called next and after."""
         self.overrides: dict[str, Sequence[str]] = {}
+        self.past_runs: dict[RunId, PastRun] = {}
+        self.remembered: dict[RunId, Sequence[Incident]] = {}
+        self.arounds: dict[RunId, Around] = {}
+        self.forwards: dict[HostName, Sequence[Forwarded]] = {}
         self.clock_s = NOW_S
         self._listeners: list[OnEvent] = []
 
@@ -300,6 +313,37 @@ class FakeEngine:
         if isinstance(plan, CockpitError):
             raise plan
         return plan
+
+    async def plan_again(
+        self,
+        run: RunId,
+        *,
+        hosts: Sequence[HostName] = (),
+        gpus: Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> LaunchPlan:
+        chosen = None if gpus is None else tuple(gpus)
+        self._note("plan_again", run, tuple(hosts), chosen, tuple(overrides))
+        plan = self.plans[run]
+        if isinstance(plan, CockpitError):
+            raise plan
+        return plan
+
+    def past(self, run: RunId) -> PastRun | None:
+        return self.past_runs.get(run)
+
+    async def past_incidents(self, run: RunId) -> Sequence[Incident]:
+        return self.remembered.get(run, ())
+
+    async def set_remark(self, run: RunId, remark: str) -> None:
+        self._note("set_remark", run, remark)
+        self.put_run(replace(self.runs.get(run) or run_view(run), remark=remark))
+
+    def around(self, run: RunId) -> Around:
+        return self.arounds.get(run, Around())
+
+    def host_forwards(self, host: HostName) -> Sequence[Forwarded]:
+        return self.forwards.get(host, ())
 
     async def launch(self, plan: LaunchPlan) -> RunId:
         self._note("launch", plan)
