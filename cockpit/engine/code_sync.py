@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cockpit.domain.code_files import CodePlan, shown
@@ -17,7 +17,7 @@ from cockpit.domain.run_spec import Json
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import bytes_text
 from cockpit.engine.code_pack import Hashed, Piece, changed, listing, packed
-from cockpit.engine.code_rsync import has_rsync, rsync_to
+from cockpit.engine.code_rsync import RsyncFailed, has_rsync, rsync_to
 from cockpit.engine.courier import Courier, OpenCourier, Refusal
 from cockpit.errors import CockpitError, LaunchFailed, ProtocolError
 from cockpit.transport.base import HostTransport
@@ -74,16 +74,35 @@ class CodeSync:
 
     async def send(self, plan: CodePlan, files: Sequence[Hashed], progress: OnProgress) -> CodeSent:
         """Raises LaunchFailed, NoPython, TransportError."""
+        by_rsync = await asyncio.to_thread(has_rsync)
+        try:
+            return await self._once(plan, files, progress, by_rsync=by_rsync)
+        except RsyncFailed:
+            return await self._once(plan, files, progress, by_rsync=False)
+
+    async def _once(
+        self,
+        plan: CodePlan,
+        files: Sequence[Hashed],
+        progress: OnProgress,
+        *,
+        by_rsync: bool,
+    ) -> CodeSent:
         courier = Courier(await self._open(self._transport, self._python), self._host)
         try:
-            return await self._send(courier, plan, files, progress)
+            return await self._send(courier, plan, files, progress, by_rsync)
         except Refusal as refusal:
             raise self._failure(refusal, plan) from refusal
         finally:
             await courier.close()
 
     async def _send(
-        self, courier: Courier, plan: CodePlan, files: Sequence[Hashed], progress: OnProgress
+        self,
+        courier: Courier,
+        plan: CodePlan,
+        files: Sequence[Hashed],
+        progress: OnProgress,
+        by_rsync: bool,
     ) -> CodeSent:
         body = await asyncio.to_thread(listing, files)
         fields: dict[str, Json] = {
@@ -94,6 +113,7 @@ class CodeSync:
         most_bytes = 4096 + 40 * len(files) + 40_000
         told, answer = await courier.ask("code", fields, body, most_bytes=most_bytes)
         needs = self._needs(plan, files, told, answer)
+        needs = replace(needs, rsync=needs.rsync and by_rsync)
         progress(0, needs.total_bytes)
         by = await self._bring(courier, plan, needs, progress)
         placed, _none = await courier.ask("place", {})
@@ -114,11 +134,10 @@ class CodeSync:
         if not needs.files:
             return ""
         wanted = [one for one, _have in needs.files]
-        if needs.rsync and has_rsync():
+        if needs.rsync:
             told = await rsync_to(courier, Path(plan.root), wanted, progress)
-            if told is not None:
-                self._check(told, wanted)
-                return "rsync"
+            self._check(told, wanted)
+            return "rsync"
         await courier.tell("take", {})
         pieces = packed(Path(plan.root), needs.files)
         while (piece := await asyncio.to_thread(_next, pieces)) is not None:

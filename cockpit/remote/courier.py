@@ -53,6 +53,16 @@ class Wire:
             data += byte
         return dict(parse_object(bytes(data)))
 
+    def skip_to(self, mark: bytes) -> None:
+        """What was meant for another program ends with that line."""
+        data = bytearray()
+        while not data.endswith(b"\n" + mark + b"\n"):
+            byte = self._some(1)
+            if not byte:
+                raise Gone()
+            data += byte
+            del data[: -len(mark) - 2]
+
     def read(self, count: int) -> bytes:
         parts = []
         while count > 0:
@@ -158,6 +168,7 @@ class Courier:
         self._wire.answer({"go": True})
         status = code.rsync(request["argv"], self._wire.chunk)
         self._wire.chunk(b"")
+        self._wire.skip_to(str(request["mark"]).encode())
         self._wire.answer({"status": status, "bad": code.take_over()})
 
     def _on_place(self, _request: "Json", _body: bytes) -> None:
