@@ -166,7 +166,9 @@ def _profiles(add: Add) -> None:
     check.add_argument("profile", metavar="FILE")
     check.add_argument("--set", action="append", default=[], metavar="K=V", dest="overrides")
     new = _json(actions.add_parser("new", help="a profile of your own from an existing one"))
-    new.add_argument("--from", required=True, dest="source", metavar="NAME")
+    new.add_argument(
+        "--from", required=True, dest="source", metavar="NAME", help="a profile, or a run of the past"
+    )  # fmt: skip
     new.add_argument("name", nargs="?", metavar="NEW", help="name of the new profile")
     new.add_argument("--replace", action="store_true", help="overwrite it if it exists")
     _json(actions.add_parser("schema", help="JSON Schema of a profile, for editors"))

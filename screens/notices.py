@@ -11,7 +11,7 @@ from textual.app import App
 from textual.widgets import Input, TextArea
 
 from cockpit.domain.text import safe_line
-from cockpit.engine.events import Event, IncidentChanged
+from cockpit.engine.events import Event, IncidentChanged, OwnTrouble
 from cockpit.i18n import _
 from cockpit.screens.keys import (
     all_binding_ids,
@@ -36,8 +36,18 @@ class Notices:
         self._interrupted_s = -INTERRUPT_S
 
     def hear(self, event: Event) -> None:
+        if isinstance(event, OwnTrouble):
+            self._trouble(event)
         if isinstance(event, IncidentChanged) and (order := self._rules.decide(event)):
             self._toast(order)
+
+    def _trouble(self, event: OwnTrouble) -> None:
+        from cockpit.i18n.messages import explain
+
+        message = explain(event.code, event.facts)
+        words = "\n".join(filter(None, (message.headline, message.body, *message.actions[:1])))
+        lines = "\n".join(safe_line(line) for line in words.splitlines())
+        self._app.notify(lines, severity="warning", markup=False)
 
     def _toast(self, order: ToastOrder) -> None:
         if order.kind == "more":

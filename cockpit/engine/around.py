@@ -216,6 +216,7 @@ class AroundRuns:
     async def _watch_budget(self, run: RunId) -> None:
         profile = await self.profile_of(run)
         if profile is not None and profile.budget is not None:
+            await self._past.recall(run)
             self._budgets.watch(run, limits_of(profile), self._price(run))
 
     def _price(self, run: RunId) -> Price:

@@ -71,6 +71,11 @@ class History:
         await self.flush()
         return await self._asked(lambda database: database.origin(run), None)
 
+    async def recall(self, run: RunId) -> PastRun | None:
+        """One run as it is remembered, whether it was loaded or not."""
+        await self.flush()
+        return await self._asked(lambda database: database.run(run), None)
+
     async def incidents(self, run: RunId) -> Sequence[Incident]:
         await self.flush()
         return await self._asked(lambda database: database.incidents(run), [])

@@ -56,6 +56,21 @@ class PastRuns:
         self._book.remember(as_unreachable(past).view for past in self.history.known.values())
         self.is_loaded.set()
 
+    async def recall(self, run: RunId) -> None:
+        """Learn of one run what earlier sessions knew: when it began, at what price."""
+        past = await self.history.recall(run)
+        if past is None:
+            return
+        if past.view.started_s is not None:
+            self._started(run, past.view.started_s)
+        known = self._past.get(run, past)
+        self._past[run] = replace(
+            known,
+            price_per_h=past.price_per_h,
+            currency=past.currency,
+            has_origin=known.has_origin or past.has_origin,
+        )
+
     async def close(self, limit_s: float) -> None:
         if self._loading is not None:
             await end(self._loading)

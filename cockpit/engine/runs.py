@@ -97,7 +97,9 @@ class Runs:
     # -- hosts and links ------------------------------------------------------------------
 
     def begin(self) -> None:
-        self.past.begin()
+        """A command reads the history itself, where it is about the past."""
+        if self._run_parts.follow_live:
+            self.past.begin()
 
     def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
         if self._run_parts.follow_live:

@@ -8,9 +8,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from cockpit.headless.find_run import found_run
+from cockpit.config.paths import Home
+from cockpit.errors import ExitCode
+from cockpit.headless.around_run import see_it_off
+from cockpit.headless.find_run import FoundRun, looked_up
 from cockpit.headless.follow_run import RunFollowing
-from cockpit.headless.run_report import make_report
+from cockpit.headless.local_log import local_copy, print_copy
+from cockpit.headless.run_report import RunReport, make_report
+from cockpit.headless.run_teller import RunTeller
+from cockpit.headless.session import runs_of
 from cockpit.headless.wishes import Wishes, heeded
 
 
@@ -19,8 +25,27 @@ def main(args: argparse.Namespace) -> int:
 
 
 async def _attach(wanted: str, as_json: bool) -> int:
-    async with found_run(wanted) as (engine, view):
+    report = make_report(as_json)
+    async with looked_up(wanted) as found:
+        engine, view = found.engine, found.view
+        if found.failure is not None:
+            return await _remembered(found, report)
+        runs_of(engine).adopt(view.run)
         wishes = Wishes(stops=False)
         with heeded(wishes):
-            following = RunFollowing(engine, make_report(as_json), view.run, view.host)
-            return await following.to_end(wishes)
+            following = RunFollowing(engine, report, view.run, view.host)
+            code = await following.to_end(wishes)
+            await see_it_off(engine, view.run, report, wishes)
+            return code
+
+
+async def _remembered(found: FoundRun, report: RunReport) -> int:
+    """Its host does not tell of it: one that has ended is shown from what is kept here."""
+    view = found.view
+    if found.failure is not None and not view.ended:
+        raise found.failure
+    copy = local_copy(Home.from_environ(), view.run)
+    if copy is not None:
+        await print_copy(copy, report, 0)
+    await RunTeller(found.engine, report, view.run, view.host).ended(view)
+    return ExitCode.NOT_NOW if view.exit_status is None else view.exit_status

@@ -15,7 +15,7 @@ from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import Progress
 from cockpit.engine.bounds import attempt, end
 from cockpit.engine.engine import Engine
-from cockpit.engine.events import Event, IncidentChanged, LaunchStep, LinkChanged, RunChanged
+from cockpit.engine.events import Event, LinkChanged
 from cockpit.engine.follow import RunFollower
 from cockpit.errors import CockpitError, ExitCode, HostUnreachable, LinkLost, RunError
 from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Restart
@@ -226,7 +226,7 @@ class RunFollowing:
 
     def _note(self, note: Note) -> None:
         if self._cursor is None:
-            if isinstance(note, LaunchStep | RunChanged | IncidentChanged | LinkChanged):
+            if not isinstance(note, StopAsked | StopFailed):
                 self._earlier.append(note)
             return
         self._cursor.note(note, at=self._scanned)

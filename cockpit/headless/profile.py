@@ -21,6 +21,9 @@ from cockpit.config.profile import (
 )
 from cockpit.config.profile_schema import json_schema
 from cockpit.config.values import shown
+from cockpit.domain.models import RunId
+from cockpit.domain.past_runs import Origin
+from cockpit.domain.run_ids import is_run_id
 from cockpit.domain.text import safe_line
 from cockpit.errors import (
     ConfigError,
@@ -112,16 +115,23 @@ def _problem_fields(problem: Problem) -> dict[str, object]:
 
 
 def _new(home: Home, args: argparse.Namespace) -> int:
-    """Copy a profile with its comments into the home under a name of its own."""
-    source = resolve_profile(args.source, home)
-    name = args.name or source.name
+    """Copy a profile, or what a run was started from, with its comments into the home under a name of its own."""
+    past = _from_history(home, args.source)
+    source = None if past is not None else resolve_profile(args.source, home)
+    name = args.name or (source.name if source is not None else past.name if past else "")
     if not is_own_name(name):
         raise UsageError("bad_profile_name", name=shown(name))
     target = home.profiles_dir / f"{name}.toml"
     if os.path.lexists(target) and not args.replace:
         raise UsageError("profile_exists", path=tilde(target))
-    text = _renamed(source.path, name)
-    parse_profile(text, name=name, file=tilde(source.path))
+    if past is not None:
+        from cockpit.engine.origins import toml_of
+
+        text, file = _renamed(toml_of(past), name), past.file or args.source
+    else:
+        assert source is not None
+        text, file = _renamed(_read(source.path), name), tilde(source.path)
+    parse_profile(text, name=name, file=file)
     write_atomic(target, text)
     if args.json:
         print(json.dumps({"name": name, "path": str(target)}))
@@ -130,12 +140,32 @@ def _new(home: Home, args: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _renamed(path: Path, name: str) -> str:
-    """The file's text with its `name` changed; everything else stays byte for byte."""
+def _from_history(home: Home, wanted: str) -> Origin | None:
+    """What a run was started from, its changes by --set included; a profile of that name goes before."""
+    names = {profile.name for profile in find_profiles(home)}
+    if wanted in names or not is_run_id(wanted) or not home.db.exists():
+        return None
+    from cockpit.engine.store import Database
+
+    database = Database(home.db)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        origin = database.origin(RunId(wanted))
+    finally:
+        database.close()
+    if origin is not None and (origin.masked or not origin.text):
+        raise UsageError("origin_masked", file=origin.file)
+    return origin
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(path=tilde(path), why=str(error)) from error
+
+
+def _renamed(text: str, name: str) -> str:
+    """The text with its `name` changed; everything else stays byte for byte."""
     first_table = re.search(r"(?m)^[ \t]*\[", text)
     end = first_table.start() if first_table else len(text)
     line = f'name = "{name}"'

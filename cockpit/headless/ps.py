@@ -1,4 +1,4 @@
-"""`cockpit ps`: every run on every host, whoever started it."""
+"""`cockpit ps`: every run on every host, whoever started it; with --all also those that only the history knows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import asyncio
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from cockpit.config.hosts import HostSpec, host_unknown
 from cockpit.config.paths import Home
-from cockpit.domain.models import HostName
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.past_runs import PastRun, age_s
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text
+from cockpit.engine.host_list import hosts_to_watch
 from cockpit.errors import CockpitError, ExitCode
+from cockpit.headless.past import remembered
 from cockpit.headless.run_report import words_for
 from cockpit.headless.session import chosen_hosts, engine_for, runs_listed
+from cockpit.headless.steps import with_steps
 
 RECENT_S = 24 * 3600.0
 """Ended runs older than this are shown with --all only."""
@@ -28,22 +34,63 @@ def main(args: argparse.Namespace) -> int:
 
 async def _ps(args: argparse.Namespace) -> int:
     home = Home.from_environ()
-    async with engine_for(home, chosen_hosts(home, args.host)) as engine:
+    past = await remembered(home) if args.all else ()
+    hosts = _hosts(home, args.host, past)
+    async with engine_for(home, hosts) as engine:
         failures = await runs_listed(engine, list(engine.hosts))
         now_s = engine.wall_s()
         views = [view for view in engine.runs.all() if args.all or _is_recent(view, now_s)]
+        views = await with_steps(engine, home, views)
+    if args.all:
+        views = _with_remembered(views, past, hosts, failures, args.host)
     if args.json:
         for view in views:
             print(json.dumps(run_fields(view), ensure_ascii=False))
     else:
-        _print_table(views, now_s)
+        _print_table(views, now_s, {one.run: one for one in past})
     _tell(failures)
-    return ExitCode.UNAVAILABLE if failures and len(failures) == len(engine.hosts) else ExitCode.OK
+    return ExitCode.UNAVAILABLE if failures and len(failures) == len(hosts) else ExitCode.OK
 
 
-def _print_table(views: Sequence[RunView], now_s: float) -> None:
+def _hosts(
+    home: Home, names: Sequence[str], past: Sequence[PastRun]
+) -> Mapping[HostName, HostSpec]:
+    """The hosts to ask: one that is gone from hosts.toml has its history still. Raises UsageError."""
+    if not past:
+        return chosen_hosts(home, names)
+    hosts, gone = hosts_to_watch(home), {one.host for one in past}
+    for name in names:
+        if name not in hosts and name not in gone:
+            raise host_unknown(name, hosts)
+    wanted = [HostName(name) for name in names] or list(hosts)
+    return {name: hosts[name] for name in wanted if name in hosts}
+
+
+def _with_remembered(
+    views: Sequence[RunView],
+    past: Sequence[PastRun],
+    hosts: Mapping[HostName, HostSpec],
+    failures: Mapping[HostName, CockpitError],
+    names: Sequence[str],
+) -> list[RunView]:
+    """What hosts say now, then what the history says of all others: the last known of a host that is silent."""
+    told = {view.run: view for view in views}
+    rest = [one for one in past if one.run not in told and (not names or one.host in names)]
+    found = [_last_known(one, one.host in hosts and one.host not in failures) for one in rest]
+    return sorted([*views, *found], key=lambda view: -(view.claimed_s or view.started_s or 0.0))
+
+
+def _last_known(past: PastRun, was_asked: bool) -> RunView:
+    if past.view.ended:
+        return past.view
+    if was_asked:  # its host answered, and does not have it any more
+        return replace(past.view, state="lost", reason="run_dir_gone", degraded=None)
+    return replace(past.view, state="unreachable", reason="unreachable")
+
+
+def _print_table(views: Sequence[RunView], now_s: float, past: Mapping[RunId, PastRun]) -> None:
     if views:
-        print(_table(views, now_s))
+        print(_table(views, now_s, past))
     else:
         print(words_for("no_runs", {}), file=sys.stderr)
 
@@ -68,9 +115,9 @@ def run_fields(view: RunView) -> dict[str, object]:
     }
 
 
-def _table(views: Sequence[RunView], now_s: float) -> str:
+def _table(views: Sequence[RunView], now_s: float, past: Mapping[RunId, PastRun]) -> str:
     rows = [("RUN", "HOST", "STATE", "GPUS", "SINCE", "COMMAND")]
-    rows += [_row(view, now_s) for view in views]
+    rows += [_row(view, now_s, past.get(view.run)) for view in views]
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]])
@@ -78,16 +125,27 @@ def _table(views: Sequence[RunView], now_s: float) -> str:
     )
 
 
-def _row(view: RunView, now_s: float) -> tuple[str, str, str, str, str, str]:
-    state: str = view.state
-    if view.state == "exited":
-        state = f"exited {view.code}" if view.signal is None else f"signal {view.signal}"
-    elif view.degraded:
-        state = f"{view.state} ({view.degraded})"
+def _row(view: RunView, now_s: float, past: PastRun | None) -> tuple[str, str, str, str, str, str]:
     since_s = view.ended_s or view.started_s
     since = "" if since_s is None else f"{duration_text(max(0.0, now_s - since_s))} ago"
     cards = ",".join(map(str, view.gpus))
-    return view.run, view.host, state, cards, since, safe_line(shlex.join(view.command))[:60]
+    what = safe_line(shlex.join(view.command))[:60]
+    return view.run, view.host, _state(view, now_s, past), cards, since, what
+
+
+def _state(view: RunView, now_s: float, past: PastRun | None) -> str:
+    if view.state == "exited":
+        return f"exited {view.code}" if view.signal is None else f"signal {view.signal}"
+    if view.state == "unreachable" and past is not None:
+        age = duration_text(age_s(past, now_s))
+        return f"unreachable ({past.view.state} {age} ago)"
+    if view.degraded:
+        return f"{view.state} ({view.degraded})"
+    return (
+        f"{view.state}, step {view.progress.step}"
+        if view.progress.step and not view.ended
+        else view.state
+    )
 
 
 def _tell(failures: dict[HostName, CockpitError]) -> None:

@@ -12,6 +12,7 @@ from cockpit.engine.api import LaunchPlan
 from cockpit.engine.code_planning import too_large
 from cockpit.engine.engine import Engine
 from cockpit.errors import CockpitError, ExitCode, LaunchFailed, NoPython, ProfileError
+from cockpit.headless.around_run import see_it_off
 from cockpit.headless.choose_host import plan_somewhere, wanted_hosts
 from cockpit.headless.follow_run import RunFollowing, or_leave
 from cockpit.headless.plan_text import plan_fields, plan_text, plan_warnings
@@ -93,4 +94,6 @@ async def _followed(engine: Engine, plan: LaunchPlan, report: RunReport) -> int:
         if not await or_leave(runs.start(plan, spec), wishes):
             await report.say(words_for("run_left_starting", facts))
             return ExitCode.NOT_NOW
-        return await following.to_end(wishes)
+        code = await following.to_end(wishes)
+        await see_it_off(engine, spec.run, report, wishes)
+        return code

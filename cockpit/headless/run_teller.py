@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.runs import Progress, RunView
 from cockpit.engine.engine import Engine
-from cockpit.engine.events import Event, IncidentChanged, LaunchStep, LinkChanged, RunChanged
+from cockpit.engine.events import (
+    Event,
+    IncidentChanged,
+    LaunchStep,
+    LinkChanged,
+    OwnTrouble,
+    RunChanged,
+)
 from cockpit.headless.incident_line import incident_fields, incident_text
 from cockpit.headless.run_report import RunReport, words_for
 
@@ -50,6 +57,8 @@ class RunTeller:
             return event.view.run == self._run
         if isinstance(event, LaunchStep):
             return event.run == self._run
+        if isinstance(event, OwnTrouble):
+            return True
         return isinstance(event, LinkChanged) and event.host == self._host
 
     async def event(self, event: Event) -> None:
@@ -60,6 +69,8 @@ class RunTeller:
             await self.state(_EVENTS[event.view.state], event.view)
         elif isinstance(event, LinkChanged):
             await self._link(event)
+        elif isinstance(event, OwnTrouble):
+            await self._report.say(words_for(event.code, event.facts))
         elif isinstance(event, LaunchStep) and event.text:
             facts = {"text": event.text, "port": event.text}
             await self._report.say(words_for(event.code, facts))

@@ -10,7 +10,7 @@ import sys
 from cockpit.domain.text import safe_line
 from cockpit.engine.api import StopReport
 from cockpit.errors import ExitCode
-from cockpit.headless.find_run import found_run
+from cockpit.headless.find_run import looked_up
 from cockpit.headless.run_report import words_for
 
 SOMETHING_LEFT = 1
@@ -21,8 +21,14 @@ def main(args: argparse.Namespace) -> int:
 
 
 async def _stop(wanted: str, as_json: bool) -> int:
-    async with found_run(wanted) as (engine, view):
-        report = await engine.stop(view.run)
+    async with looked_up(wanted) as found:
+        engine, view = found.engine, found.view
+        if found.failure is None:
+            report = await engine.stop(view.run)
+        elif view.ended:
+            report = StopReport(view.run, ())
+        else:
+            raise found.failure
         alive = [one.run for one in engine.runs.all() if one.profile == wanted and not one.ended]
     if as_json:
         print(json.dumps(stop_fields(report, view.host)))

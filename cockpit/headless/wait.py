@@ -9,12 +9,14 @@ import json
 from cockpit.domain.runs import RunView
 from cockpit.engine.engine import Engine
 from cockpit.errors import ExitCode
-from cockpit.headless.find_run import found_run
+from cockpit.headless.find_run import looked_up
 from cockpit.headless.ps import run_fields
 from cockpit.headless.session import link_failure, runs_of
 
 LOOK_EVERY_S = 0.1
 ASK_EVERY_S = 0.5
+SETTLE_LIMIT_S = 70.0
+"""For the hooks and messages of the run's end."""
 
 
 def main(args: argparse.Namespace) -> int:
@@ -22,8 +24,12 @@ def main(args: argparse.Namespace) -> int:
 
 
 async def _wait(wanted: str, as_json: bool) -> int:
-    async with found_run(wanted) as (engine, view):
-        ended = await _end_of(engine, view)
+    async with looked_up(wanted) as found:
+        if found.failure is not None and not found.view.ended:
+            raise found.failure
+        runs_of(found.engine).adopt(found.view.run)
+        ended = await _end_of(found.engine, found.view)
+        await runs_of(found.engine).settled(ended.run, SETTLE_LIMIT_S)
     if as_json:
         print(json.dumps(run_fields(ended), ensure_ascii=False))
     status = ended.exit_status
@@ -32,6 +38,8 @@ async def _wait(wanted: str, as_json: bool) -> int:
 
 async def _end_of(engine: Engine, view: RunView) -> RunView:
     """Over any number of lost links; only a host that waits for a person ends it. Raises TransportError."""
+    if view.ended:
+        return view
     host, asked_s = runs_of(engine).of_host(view.host), engine.now_s()
     while not view.ended:
         await asyncio.sleep(LOOK_EVERY_S)

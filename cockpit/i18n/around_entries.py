@@ -59,6 +59,14 @@ AROUND_ENTRIES: Final[dict[str, Entry]] = {
         (_("Last known: {state}, {age} ago."),),
         (_('`cockpit hosts add {host} "ssh …"` brings it back.'),),
     ),
+    "run_gone_there": Entry(
+        (
+            _("{host} does not have {run} any more."),
+            _("The host does not have the run any more."),
+        ),
+        (_("Its folder there was removed, or the machine is another one by now."),),
+        (_("What was copied of its log: `cockpit logs {run}`."),),
+    ),
     # budget
     "budget_no_price": Entry(
         (_("{host} has no price, so max_cost of [budget] cannot be measured."),),
