@@ -25,6 +25,8 @@ class Leftover:
     pid: int
     started_ticks: int
     command: str = ""
+    state: str = ""
+    """The kernel's letter: D waits in a driver or for a disk, where no signal reaches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,22 @@ class RunRecord:
     """What the stop ladder has sent, in order."""
     waiting_for: str | None = None
     """While queued: what holds the cards."""
+    attempt: int = 1
+    restarts: int = 0
+    """How many more attempts its policy allows in all; 0 without one."""
+    restart_on: str = ""
+    next_s: float | None = None
+    """When the next attempt begins, while it waits for that."""
+    events: int = 0
+    """The number of its newest event."""
+    disk_low: bool = False
+    """A disk that it writes to has hardly any room left."""
     folder: str = ""
     notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def restart_in_s(self) -> float | None:
+        return None if self.next_s is None else max(0.0, self.next_s - self.now_s)
 
     def view(self, host: HostName) -> RunView:
         """As the front ends see it; progress and readiness are added by who follows the log."""
@@ -86,6 +102,9 @@ class RunRecord:
             ended_s=self.ended_s,
             log_bytes=self.log_bytes,
             degraded=self.degraded,
+            attempt=self.attempt,
+            restarts=self.restarts,
+            restart_in_s=self.restart_in_s,
             leftover_pids=tuple(process.pid for process in self.leftovers),
             command=self.command,
             tags=self.tags,
@@ -144,6 +163,12 @@ def decode_record(answer: object) -> RunRecord:
         leftovers=decode_leftovers(answer.get("leftovers")),
         signals=fields.texts("signals"),
         waiting_for=fields.text("waiting_for"),
+        attempt=fields.integer("attempt", 1, 1 << 20) or 1,
+        restarts=fields.integer("restarts", 0, 1 << 20) or 0,
+        restart_on=fields.text("restart_on") or "",
+        next_s=fields.number("next_s"),
+        events=fields.integer("events", 0) or 0,
+        disk_low=answer.get("disk_low") is True,
         folder=fields.text("folder") or "",
         notes=_notes(answer.get("notes")),
     )
@@ -218,7 +243,8 @@ def decode_leftovers(value: object) -> tuple[Leftover, ...]:
         fields = _Fields(item if isinstance(item, dict) else {})
         pid, ticks = fields.integer("pid"), fields.integer("started_ticks")
         if pid is not None and ticks is not None:
-            found.append(Leftover(pid, ticks, fields.text("command") or ""))
+            state = (fields.text("state") or "")[:1]
+            found.append(Leftover(pid, ticks, fields.text("command") or "", state))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from cockpit.domain.models import RunId
 
@@ -46,6 +46,21 @@ class StopGrace:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """Whether the host starts the run again when its job ends without being asked to.
+
+    `on-lost` is for clients: after a restart of the host nobody is there to do it.
+    """
+
+    on: Literal["never", "on-failure", "always", "on-lost"] = "never"
+    max: int = 3
+    backoff_s: float = 30.0
+    """Before the second attempt; it doubles from one to the next, up to ten minutes."""
+    resume_args: tuple[str, ...] = ()
+    """Added to the arguments of every attempt but the first."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One run on one host. Values of `secrets` reach the job's environment and nothing else."""
 
@@ -68,8 +83,17 @@ class RunSpec:
     """Folder for the run's files; None lets the host choose."""
     log_max_mib: int | None = 512
     """Beyond it the middle of the log is given back to the disk; offsets stay. None keeps all."""
+    log_share_pct: float | None = 5.0
+    """Of the space that is free at the start: a log takes no more, whatever `log_max_mib` says."""
     disk_free_mib: int = 0
     """Free space that `cwd` must have before the start."""
+    restart: RestartPolicy = field(default_factory=RestartPolicy)
+    expect: Literal["end", "server"] = "end"
+    """Of a server that ends unasked, code 0 is a failure too."""
+    before: str | None = None
+    """Shell text that runs on the host before the job; its failure is the run's end."""
+    after: str | None = None
+    """Shell text that runs there once the job has ended; COCKPIT_EXIT_CODE says how."""
     tags: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Kept with the run for whoever reads it later: the profile's hash, a commit, our version."""
@@ -92,7 +116,17 @@ def encode_spec(spec: RunSpec) -> dict[str, Json]:
         "stop": {"int_s": spec.stop.int_s, "term_s": spec.stop.term_s},
         "run_root": spec.run_root,
         "log_max_mib": spec.log_max_mib,
+        "log_share_pct": spec.log_share_pct,
         "disk_free_mib": spec.disk_free_mib,
+        "restart": {
+            "on": spec.restart.on,
+            "max": spec.restart.max,
+            "backoff_s": spec.restart.backoff_s,
+            "resume_args": list(spec.restart.resume_args),
+        },
+        "expect": spec.expect,
+        "before": spec.before,
+        "after": spec.after,
         "tags": list(spec.tags),
         "notes": dict(spec.notes),
     }

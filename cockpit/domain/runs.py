@@ -49,6 +49,11 @@ class RunView:
     log_bytes: int | None = None
     degraded: str | None = None
     """supervisor_died, supervisor_stalled: the run goes on and something about it is worse than it should be."""
+    attempt: int = 1
+    restarts: int = 0
+    """How many more attempts its policy allows in all; 0 without one."""
+    restart_in_s: float | None = None
+    """Until the next attempt, when last heard, while it waits for that."""
     leftover_pids: tuple[int, ...] = ()
     progress: Progress = field(default_factory=Progress)
     command: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ from cockpit.engine.agent_replies import (
     LogBytes,
     StartReply,
     StopOutcome,
+    decode_held,
     decode_hello,
 )
 from cockpit.engine.bounds import attempt
@@ -106,7 +107,7 @@ class RunAgent:
         self._link = AgentLink(channel, self._transport.host)
         try:
             hello = await self._link.hello()
-            host = await self._ask("open", {"run_root": self._run_root})
+            host = await self.ask("open", {"run_root": self._run_root})
         except BaseException:
             await self.close()
             raise
@@ -124,8 +125,8 @@ class RunAgent:
     async def start(self, spec: RunSpec) -> StartReply:
         """Start a run, or find that it exists. Raises LaunchFailed, NotNow (no card and no wait)."""
         fields: dict[str, Json] = {"spec": encode_spec(spec), "secrets": dict(spec.secrets)}
-        answer = await self._ask("start", fields, limit_s=START_S)
-        return StartReply(self._record(answer, spec.run), answer.get("existed") is True)
+        answer = await self.ask("start", fields, limit_s=START_S)
+        return StartReply(self.record_of(answer, spec.run), answer.get("existed") is True)
 
     async def list(self) -> list[RunRecord]:
         """Every run of this host, the newest first. A record that makes no sense is left out."""
@@ -140,7 +141,7 @@ class RunAgent:
         if fresh:
             self._known.clear()
         for _page in range(MAX_PAGES):
-            answer = await self._ask("list", {"fresh": fresh})
+            answer = await self.ask("list", {"fresh": fresh})
             fresh = False
             self._take_changes(answer)
             if answer.get("more") is not True:
@@ -162,21 +163,22 @@ class RunAgent:
 
     async def status(self, run: RunId) -> RunRecord:
         """Raises RunUnknown."""
-        return self._record(await self._ask("status", {"run": run}), run)
+        return self.record_of(await self.ask("status", {"run": run}), run)
 
     async def stop(
         self, run: RunId, *, int_s: float | None = None, term_s: float | None = None
     ) -> StopOutcome:
         """The stop ladder to its end; None means the grace of the run's spec. Raises RunUnknown."""
         fields: dict[str, Json] = {"run": run, "int_s": int_s, "term_s": term_s}
-        answer = await self._ask("stop", fields, limit_s=STOP_S)
+        answer = await self.ask("stop", fields, limit_s=STOP_S)
         sent = answer.get("sent")
         return StopOutcome(
-            record=self._record(answer, run),
+            record=self.record_of(answer, run),
             signals=tuple(
                 name for name in (sent if isinstance(sent, list) else []) if name in _SIGNALS
             ),
             left=decode_leftovers(answer.get("left")),
+            held_mib=decode_held(answer.get("held")),
         )
 
     async def tail(
@@ -201,7 +203,7 @@ class RunAgent:
             "keep_up": keep_up_bytes,
         }
         try:
-            await self._ask("tail", fields, number=box.number)
+            await self.ask("tail", fields, number=box.number)
             async for frame in self._frames(box, run, offset):
                 yield frame
         finally:
@@ -249,11 +251,11 @@ class RunAgent:
     async def signal(self, pid: int, started_ticks: int, name: SignalName) -> bool:
         """Send a signal to the process that still is the one meant; False when it is gone."""
         fields: dict[str, Json] = {"pid": pid, "started_ticks": started_ticks, "name": name}
-        return (await self._ask("signal", fields)).get("sent") is True
+        return (await self.ask("signal", fields)).get("sent") is True
 
     async def disk(self, path: str) -> DiskSpace:
         """Room for a folder that need not exist yet."""
-        answer = await self._ask("disk", {"path": path})
+        answer = await self.ask("disk", {"path": path})
         free, total = number_of(answer, "free_mib"), number_of(answer, "total_mib")
         return DiskSpace(
             free_mib=None if free is None else int(free),
@@ -267,7 +269,7 @@ class RunAgent:
             raise LinkLost(host=self._transport.host, why="not open")
         return self._link
 
-    async def _ask(
+    async def ask(
         self, op: str, fields: Mapping[str, Json], *, limit_s: float = ANSWER_S, number: int = 0
     ) -> dict[str, object]:
         answer = await self._wire.ask(op, fields, limit_s=limit_s, number=number)
@@ -281,7 +283,7 @@ class RunAgent:
             raise ProtocolError(host=self._transport.host, why="answer")
         return decode_object(frame.payload)
 
-    def _record(self, answer: Mapping[str, object], run: RunId) -> RunRecord:
+    def record_of(self, answer: Mapping[str, object], run: RunId) -> RunRecord:
         """The answer's record, which must be about the run that was asked about."""
         try:
             record = decode_record(answer.get("record"))

@@ -11,8 +11,8 @@ from cockpit.errors import CockpitError, Fact, LaunchFailed, NotNow, RunError, R
 _MAX_FACTS = 16
 _KNOWN = frozenset(
     {
-        "bad_request", "bad_spec", "disk_full", "io", "locked", "no_cwd", "no_inodes", "not_started",
-        "not_yours", "run_root", "start_slow", "supervisor_failed", "too_few_cards", "too_many_tails",
+        "bad_request", "bad_spec", "disk_full", "io", "locked", "no_cwd", "no_inodes", "not_alive",
+        "not_started", "not_yours", "run_root", "start_slow", "supervisor_failed", "too_few_cards", "too_many_tails",
         "unsafe_folder",
     }
 )  # fmt: skip
@@ -29,7 +29,7 @@ def refusal(op: str, host: HostName, answer: Mapping[str, object]) -> CockpitErr
     known = code if isinstance(code, str) and code in _KNOWN else "unknown"
     facts["detail"] = facts.get("why")
     facts["why"] = known
-    return LaunchFailed(**facts) if op == "start" else RunError(**{**facts, "op": op})
+    return LaunchFailed(**facts) if op in ("start", "restart") else RunError(**{**facts, "op": op})
 
 
 def _facts(told: object) -> dict[str, Fact]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from cockpit.domain.run_record import Leftover, RunRecord, number_of
 from cockpit.domain.text import safe_line
 
+_MAX_CARDS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class AgentHello:
@@ -37,6 +39,19 @@ class StopOutcome:
     record: RunRecord
     signals: tuple[str, ...]
     left: tuple[Leftover, ...]
+    held_mib: tuple[tuple[int, int], ...] = ()
+    """(card, MiB) that a reserved card has less free than before the run, though nothing of it is left."""
+
+
+def decode_held(told: object) -> tuple[tuple[int, int], ...]:
+    """Cards with the memory that a stop did not give back, as far as they are some."""
+    found = []
+    for item in told[:_MAX_CARDS] if isinstance(told, list) else []:
+        if isinstance(item, list) and len(item) == 2 and all(type(part) is int for part in item):
+            index, mib = item
+            if 0 <= index < 1 << 16 and 0 < mib < 1 << 32:
+                found.append((index, mib))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

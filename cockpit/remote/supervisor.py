@@ -9,6 +9,8 @@ are allocated at the start and written in place, so that a full disk loses none:
     ROOT/v1/HOST-ID/RUN-ID/     0700; its mkdir is the claim, so that a second start finds it
       spec.json    what was asked, without the values of the environment
       sup.json     who supervises and what the job is: pids with start times, boot, cards
+      events.jsonl what happened to it: started, ended, started again, a disk that fills
+      attempts/    a file for each attempt; who makes it may start that one
       lock         flock, held by the supervisor for life
       job.lock     flock, inherited by the job
       log          stdout and stderr of the job, appended
@@ -25,16 +27,18 @@ import struct
 import sys
 import time
 
+from supervisor_care import adopt, events, restart  # type: ignore[import-not-found]
 from supervisor_files import MIB, Refused, parse_object, to_path  # type: ignore[import-not-found]
 from supervisor_host import disk_space, incarnation  # type: ignore[import-not-found]
 from supervisor_list import RunList  # type: ignore[import-not-found]
 from supervisor_log import Tail  # type: ignore[import-not-found]
 from supervisor_output import Output  # type: ignore[import-not-found]
 from supervisor_processes import send_signal  # type: ignore[import-not-found]
+from supervisor_prune import Pruner  # type: ignore[import-not-found]
 from supervisor_spec import check_spec, is_environment  # type: ignore[import-not-found]
 from supervisor_start import Start, check_cwd, claim  # type: ignore[import-not-found]
 from supervisor_stop import Stop  # type: ignore[import-not-found]
-from supervisor_store import RUN_ID, Store  # type: ignore[import-not-found]
+from supervisor_store import Store, checked_id  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +72,7 @@ class Agent:
         self._output = output
         self._store = Store()
         self._list = RunList(self._store)
+        self._pruner = Pruner(self._store)
         self._line = bytearray()
         self._heard_at = time.monotonic()
         self._open = True
@@ -85,6 +90,7 @@ class Agent:
             self._wait()
             self._step_waiting()
             self._step_tails()
+            self._pruner.step(time.monotonic())
 
     def _wait(self) -> None:
         listens = [self._requests] if len(self._output) < MAX_QUEUED_BYTES else []
@@ -199,6 +205,21 @@ class Agent:
         self._waiting[number] = Start(path, order)
         return None
 
+    def _on_restart(self, number: int, request: "Json") -> "Json | None":
+        return self._wait_for(number, restart(self._store, request, self._umask))
+
+    def _on_adopt(self, number: int, request: "Json") -> "Json | None":
+        return self._wait_for(number, adopt(self._store, request))
+
+    def _wait_for(self, number: int, begun: "Json | Start") -> "Json | None":
+        if isinstance(begun, dict):
+            return begun
+        self._waiting[number] = begun
+        return None
+
+    def _on_events(self, _number: int, request: "Json") -> "Json":
+        return dict(events(self._store, request))
+
     def _existing(self, run_id: str) -> "Json | None":
         try:
             run = self._store.find(run_id)
@@ -269,6 +290,9 @@ class Agent:
         "open": _on_open,
         "ping": _on_ping,
         "start": _on_start,
+        "restart": _on_restart,
+        "adopt": _on_adopt,
+        "events": _on_events,
         "list": _on_list,
         "status": _on_status,
         "stop": _on_stop,
@@ -279,13 +303,6 @@ class Agent:
         "signal": _on_signal,
         "disk": _on_disk,
     }
-
-
-def checked_id(request: "Json") -> str:
-    run = request.get("run")
-    if not isinstance(run, str) or not RUN_ID.match(run):
-        raise Refused("unknown_run", run=str(run)[:80])
-    return run
 
 
 def main(argv: "list[str]") -> int:

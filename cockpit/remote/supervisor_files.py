@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 RECORD_BYTES = {"exit": 512, "exit.shim": 512, "stop.json": 512, "hb": 2048, "sup.json": 8192}
+RECORD_BYTES["events.jsonl"] = 128 * 256
 
 
 class Refused(Exception):
@@ -131,6 +132,10 @@ class Folder:
         data = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
         size = RECORD_BYTES[name] - 1
         self._write(name, 0, data.ljust(size)[:size] + b"\n", durable)
+
+    def clear_record(self, name: str) -> None:
+        """Make a record as empty as it was allocated."""
+        self._write(name, 0, b" " * (RECORD_BYTES[name] - 1) + b"\n")
 
     def create(self, name: str, data: bytes) -> None:
         self._write(name, os.O_CREAT | os.O_EXCL, data)

@@ -78,19 +78,18 @@ def become_job(log: int, umask: int, cwd: str) -> None:
     os.chdir(cwd)
 
 
-def start_job(
-    run: "Run", spec: "Json", secrets: "dict[str, str]", cards: "list[Json]", log: int, umask: int
+def start_process(
+    run: "Run", argv: "list[bytes]", env: "dict[bytes, bytes]", log: int, umask: int, cwd: str
 ) -> "Process":
-    """Fork the job and return once it is what it will be. Raises Refused when it cannot be."""
+    """Fork a job or a hook and return once it is what it will be. Raises Refused when it cannot be."""
     lock = run.locks.open("job.lock", os.O_RDWR)
     lock_within(lock, 5.0)
     os.set_inheritable(lock, True)
-    argv, env = job_command(spec, run), job_environment(spec, secrets, run, cards)
     end, start = os.pipe()  # closed by the exec
     pid = os.fork()
     if pid == 0:
         try:
-            become_job(log, umask, to_path(spec["cwd"]))
+            become_job(log, umask, to_path(cwd))
             os.execve(b"/bin/sh", argv, env)
         except BaseException as error:  # noqa: BLE001 - its only way out is the pipe
             os.write(start, to_bytes(str(error)[:300]))
@@ -105,13 +104,20 @@ def start_job(
     return job
 
 
-def job_command(spec: "Json", run: "Run") -> "list[bytes]":
+def job_command(spec: "Json", run: "Run", attempt: int) -> "list[bytes]":
     """The sh between supervisor and job, with the job as its words."""
     words = [os.fsencode(to_path(spec["argv"][0]))]
     words.extend(to_bytes(word) for word in spec["argv"][1:])
     if spec["script"] is not None:
         words.append(os.fsencode(os.path.join(run.path, "script")))
+    if attempt > 1:
+        words.extend(map(to_bytes, (spec.get("restart") or {}).get("resume_args") or []))
     return [b"sh", b"-c", SHIM.encode(), b"cockpit"] + words
+
+
+def hook_command(text: str) -> "list[bytes]":
+    """Shell text of the profile; unlike a job's, its sh may say what is wrong with it."""
+    return [b"sh", b"-c", b"exec 2>&3 3>&-\n" + to_bytes(text), b"cockpit-hook"]
 
 
 def job_environment(
@@ -126,6 +132,12 @@ def job_environment(
         env.update((name.encode(), to_bytes(value)) for name, value in given.items())
     first = [os.fsencode(to_path(folder)) for folder in spec["path_first"]]
     env[b"PATH"] = b":".join(first + [env.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin"])
+    return marked(env, run, cards)
+
+
+def marked(env: "dict[bytes, bytes]", run: "Run", cards: "list[Json]") -> "dict[bytes, bytes]":
+    """With the cards of the run, and the mark by which its processes are known."""
+    env = dict(env)
     if cards:
         env[b"CUDA_DEVICE_ORDER"] = b"PCI_BUS_ID"  # NVML's order, which our indices follow
         env[b"CUDA_VISIBLE_DEVICES"] = ",".join(map(visible_name, cards)).encode()

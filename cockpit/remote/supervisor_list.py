@@ -72,5 +72,5 @@ class RunList:
 def is_over(record: "Json") -> bool:
     """Whether nothing about it can change: what is left over may still end."""
     if record["state"] == "lost":
-        return record.get("reason") != "bad_record"
+        return record.get("reason") != "bad_record" and record.get("restart_on") != "on-lost"
     return record["state"] == "exited" and not record["leftovers"]

@@ -1,12 +1,10 @@
-"""Logs: sent from any byte on, and kept from filling the disk."""
+"""Logs: sent from any byte on."""
 
-import ctypes
 import json
 import os
 import struct
 import time
 
-from supervisor_files import MIB, Folder  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 CHUNK_BYTES = 128 * 1024
-KEEP_HEAD_BYTES = 4 * MIB
-FALLOC_PUNCH_HOLE_KEEP_SIZE = 3
 
 
 class Tail:
@@ -113,35 +109,3 @@ class Tail:
             return None
         self._final = record
         return self.step(now)
-
-
-class LogTrimmer:
-    """Gives the middle of a long log back to the disk. Offsets stay, the start and the end too."""
-
-    def __init__(self, log: int, limit_mib: "float | None", life: "Json", folder: "Folder") -> None:
-        self._log = log
-        self._limit = int((limit_mib or 0) * MIB)
-        self._life = life
-        self._folder = folder
-
-    def trim(self) -> None:
-        """The hole is declared before it is made, so that no reader takes its zeros for text."""
-        size, head = os.fstat(self._log).st_size, min(KEEP_HEAD_BYTES, self._limit // 4)
-        before = self._life.get("hole")
-        start, end = before or [head, head]
-        upto = (size - (self._limit - head)) // 4096 * 4096
-        if not self._limit or upto - end < max(self._limit // 16, 4096):
-            return
-        self._life["hole"] = [start, upto]
-        self._folder.write_record("hb", self._life)
-        if not punch_hole(self._log, end, upto - end):
-            self._life["hole"] = before
-
-
-def punch_hole(fd: int, start: int, length: int) -> bool:
-    try:
-        call = ctypes.CDLL(None, use_errno=True).fallocate64
-    except (OSError, AttributeError):
-        return False
-    call.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-    return bool(call(fd, FALLOC_PUNCH_HOLE_KEEP_SIZE, start, length) == 0)

@@ -60,11 +60,47 @@ def is_alive(pid: "Any", start: "Any") -> bool:
 
 def still_alive(noted: "Any") -> "list[dict[str, Any]]":
     """Those of the noted [pid, start] that live, as a client is told of them."""
-    pairs = [pair for pair in noted if isinstance(pair, list)] if isinstance(noted, list) else []
     return [
-        {"pid": pair[0], "started_ticks": pair[1], "command": command_of(pair[0])}
+        {
+            "pid": pid,
+            "started_ticks": start,
+            "command": command_of(pid),
+            "state": state_of(pid),
+        }
+        for pid, start in noted_pairs(noted)
+        if is_alive(pid, start)
+    ]
+
+
+def noted_pairs(noted: "Any") -> "list[tuple[int, int]]":
+    """The [pid, start] of a record, as far as they are some."""
+    pairs = noted if isinstance(noted, list) else []
+    return [
+        (pair[0], pair[1])
         for pair in pairs
-        if len(pair) == 2 and is_alive(*pair)
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(n, int) for n in pair)
+    ]
+
+
+def state_of(pid: int) -> str:
+    """The letter of its state: D waits in the kernel, where no signal reaches it."""
+    process = read_process(pid)
+    return "" if process is None else process.state.decode("ascii", "replace")
+
+
+def strays_of(job: "Process | None") -> "list[list[int]]":
+    """Children of ours that the job is not: orphans that came to us when they left it."""
+    own = os.getpid()
+    path = "/proc/self/task/%d/children" % own
+    if os.path.exists(path):
+        pids = [int(pid) for pid in read_file(path).split()]
+        found = [process for process in map(read_process, pids) if process is not None]
+    else:
+        found = [process for process in process_table().values() if process.parent == own]
+    return [
+        [process.pid, process.start]
+        for process in found
+        if process.alive and (job is None or process.pid != job.pid)
     ]
 
 
@@ -114,14 +150,15 @@ class Members:
     def __init__(
         self,
         run: str,
-        job_pid: "int | None",
-        job_start: "int | None",
+        job: "tuple[int | None, int | None]",
         supervisor: "int | None" = None,
+        known: "Any" = None,
     ) -> None:
+        """`job` is its pid and start; `known` are [pid, start] of others that were seen to be its own."""
         self._mark = b"COCKPIT_RUN=" + run.encode()
-        self._job = (job_pid, job_start)
+        self._job = job
         self._supervisor = supervisor
-        self._known: "dict[int, int]" = {}
+        self._known: "dict[int, int]" = dict(noted_pairs(known))
 
     def alive(self) -> "dict[int, Process]":
         """The cheap look, and the thorough one when that finds nobody."""
@@ -136,7 +173,7 @@ class Members:
             for pid in self._descendants(table, self._seeds(table, deep))
             if pid not in spared and table[pid].alive
         }
-        self._known.update((pid, process.start) for pid, process in found.items())
+        self._known = {pid: process.start for pid, process in found.items()}
         return found
 
     def _seeds(self, table: "dict[int, Process]", deep: bool) -> "set[int]":

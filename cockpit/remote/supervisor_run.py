@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 STALLED_S = 30.0
 STARTING_S = 60.0
+RESTARTING = ("on-failure", "always", "on-lost")
 
 
 class Run(Folder):  # type: ignore[misc]
@@ -49,7 +50,8 @@ class Run(Folder):  # type: ignore[misc]
 
     def members(self) -> "Members":
         supervisor = self.record("sup.json")
-        return Members(self.id, supervisor.get("job_pid"), supervisor.get("job_start"))
+        job = (supervisor.get("job_pid"), supervisor.get("job_start"))
+        return Members(self.id, job, None, self.locks.record("hb").get("strays"))
 
     def grace_s(self, asked: "Json") -> "tuple[float, float]":
         """How long INT and TERM may take: as asked for, else as the spec says."""
@@ -77,6 +79,7 @@ class Run(Folder):  # type: ignore[misc]
         """What was asked, and the state by the table below."""
         supervisor, life = self.record("sup.json"), self.locks.record("hb")
         cards = supervisor.get("cards") or []
+        policy = self.spec.get("restart") or {}
         answer: "Json" = {
             "run": self.id,
             "now_s": time.time(),
@@ -96,6 +99,12 @@ class Run(Folder):  # type: ignore[misc]
             "job_started_ticks": supervisor.get("job_start"),
             "log_hole": life.get("hole"),
             "log_bytes": self._log_bytes(),
+            "attempt": life.get("attempt", 1),
+            "restart_on": policy.get("on"),
+            "restarts": policy.get("max") if policy.get("on") in RESTARTING else 0,
+            "next_s": life.get("next_s"),
+            "events": life.get("events", 0),
+            "disk_low": life.get("disk_low", False),
         }
         answer.update(self._state(supervisor, life))
         return answer

@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 
+from supervisor_adopt import Adopter  # type: ignore[import-not-found]
 from supervisor_files import Refused  # type: ignore[import-not-found]
 from supervisor_host import host_id  # type: ignore[import-not-found]
 from supervisor_job import close_others  # type: ignore[import-not-found]
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 def supervise(path: str, order: "Json", reply: int) -> None:
     """The life of a detached supervisor, in the process that `spawn` made for it."""
-    supervisor = Supervisor(Run(path, host_id()), order, reply)
+    kind = Adopter if order.get("adopt") else Supervisor
+    supervisor = kind(Run(path, host_id()), order, reply)
     try:
         supervisor.live()
     except Refused as refusal:

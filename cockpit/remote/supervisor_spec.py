@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 CARD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,79}$")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 MAX_CARDS = 64
+RESTARTS_ON = ("never", "on-failure", "always", "on-lost")
 
 
 def is_text(value: "Any") -> bool:
@@ -48,6 +49,14 @@ def is_card(value: "Any") -> bool:
     )
 
 
+def is_restart(value: "Any") -> bool:
+    if not isinstance(value, dict) or value.get("on") not in RESTARTS_ON:
+        return False
+    return is_texts(value.get("resume_args")) and all(
+        is_amount(value.get(key)) for key in ("max", "backoff_s")
+    )
+
+
 def is_request_for_cards(value: "Any") -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("cards"), list):
         return False
@@ -71,7 +80,12 @@ SPEC_FORM: "dict[str, Callable[[Any], bool]]" = {
     "stop": lambda value: all(is_amount(value[key]) for key in ("int_s", "term_s")),
     "run_root": lambda value: value is None or is_text(value),
     "log_max_mib": lambda value: value is None or is_amount(value),
+    "log_share_pct": lambda value: value is None or is_amount(value),
     "disk_free_mib": is_amount,
+    "restart": lambda value: value is None or is_restart(value),
+    "expect": lambda value: value in ("end", "server"),
+    "before": lambda value: value is None or is_text(value),
+    "after": lambda value: value is None or is_text(value),
     "tags": is_texts,
     "notes": lambda value: isinstance(value, dict) and is_texts(list(value.values())),
 }

@@ -15,6 +15,7 @@ from supervisor_files import (  # type: ignore[import-not-found]
     to_path,
 )
 from supervisor_host import check_space, host_id, is_remote, shared_memory_folder  # type: ignore[import-not-found]
+from supervisor_restart import claim_attempt  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 from supervisor_spawn import spawn  # type: ignore[import-not-found]
 
@@ -42,16 +43,16 @@ def claim(folder: str, spec: "Json", host: str) -> str:
             for key, value in spec.items()
             if key not in ("env", "env_defaults", "script")
         }
+        kept["script"] = None if spec["script"] is None else ""
         kept["env_names"] = sorted(set(spec["env"]) | set(spec["env_defaults"]))
         kept["claimed_s"] = time.time()
         with Folder(path) as run:
             locks = local_locks(path, spec["run"], host)
             kept["locks"] = None if locks is None else locks.path
-            for name in ("exit", "exit.shim", "stop.json", "sup.json"):
+            for name in ("exit", "exit.shim", "stop.json", "sup.json", "events.jsonl"):
                 run.allocate(name)
-            for name in ("lock", "job.lock"):
-                (locks or run).create(name, b"")
-            (locks or run).allocate("hb")
+            claim_attempt(run, 1)
+            lay_locks(locks or run)
             run.create("log", b"")
             if spec.get("script") is not None:
                 run.create("script", to_bytes(spec["script"]))
@@ -61,6 +62,24 @@ def claim(folder: str, spec: "Json", host: str) -> str:
         forget(path)
         raise
     return path
+
+
+def lay_locks(folder: "Folder") -> None:
+    for name in ("lock", "job.lock"):
+        folder.create(name, b"")
+    folder.allocate("hb")
+
+
+def renew(run: "Run", host: str, attempt: int) -> None:
+    """Claim another attempt of a lost run and make its records ready. Raises FileExistsError."""
+    claim_attempt(run, attempt)
+    for name in ("exit", "exit.shim", "stop.json"):
+        run.clear_record(name)
+    if isinstance(run.spec.get("locks"), str) and run.locks is run:
+        locks = local_locks(run.path, run.id, host)
+        if locks is not None:
+            with locks:
+                lay_locks(locks)
 
 
 def local_locks(path: str, run: str, host: str) -> "Folder | None":
@@ -84,12 +103,13 @@ def forget(path: str) -> None:
 
 
 class Start:
-    """A supervisor that was spawned and has not replied yet."""
+    """A supervisor that was spawned and has not replied yet. `is_new`: its run's folder was made for it."""
 
     LIMIT_S = 60.0
 
-    def __init__(self, path: str, order: "Json") -> None:
+    def __init__(self, path: str, order: "Json", is_new: bool = True) -> None:
         self._path = path
+        self._is_new = is_new
         self._reply = spawn(path, order)
         self._until = time.monotonic() + self.LIMIT_S
         self._said = b""
@@ -107,7 +127,8 @@ class Start:
             with Run(self._path, host_id()) as run:
                 return {"existed": False, "record": run.describe()}
         trace = read_file(os.path.join(self._path, "sup.log"))[-2000:].decode("utf-8", "replace")
-        forget(self._path)
+        if self._is_new:
+            forget(self._path)
         raise Refused(
             reply.get("error", "supervisor_failed"), **reply.get("facts", {"trace": trace})
         )

@@ -3,6 +3,7 @@
 import signal
 import time
 
+from supervisor_keeper import AFTER_S  # type: ignore[import-not-found]
 from supervisor_ladder import KILL_S, Ladder  # type: ignore[import-not-found]
 from supervisor_processes import Process, is_alive, send_signal, still_alive  # type: ignore[import-not-found]
 from supervisor_run import Run, number_in, verdict  # type: ignore[import-not-found]
@@ -24,6 +25,8 @@ class Stop:
         self._number = int(number_in(run.record("stop.json"), "number", 0)) + 1
         self._grace_s = run.grace_s(asked)
         self._patience_until = time.monotonic() + sum(self._grace_s) + KILL_S + self.SLACK_S
+        if run.spec.get("after"):
+            self._patience_until += AFTER_S
         self._ladder: "Ladder | None" = None
         state = run.describe()
         self._idle = state["state"] in ("lost", "other_host") or (
@@ -55,6 +58,7 @@ class Stop:
         if not self._run.is_supervised() or now > self._patience_until:
             state = self._run.describe()
             if state["state"] == "exited" and not state["leftovers"]:
+                life = self._run.locks.record("hb")  # its last one, now that it is over
                 return self._finish(life.get("sent") or [], {})
             supervisor = self._run.record("sup.json")
             self._ladder = Ladder(self._run.members(), supervisor.get("job_pid"), self._grace_s)
@@ -81,5 +85,6 @@ class Stop:
         for process in still_alive(self._run.locks.record("hb").get("left")) + still_alive(noted):
             if process not in found:
                 found.append(process)
+        held = self._run.locks.record("hb").get("held")
         self._run.close()
-        return {"record": record, "sent": sent, "left": found}
+        return {"record": record, "sent": sent, "left": found, "held": held}

@@ -11,12 +11,22 @@ from supervisor_run import Run  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterator
+    from typing import Any, Iterator
+
+    Json = dict[str, Any]
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}$")
 ROOT_FREE_MIB = 256
 START_FREE_MIB = 16
 MAX_RUNS = 2000
+
+
+def checked_id(request: "Json") -> str:
+    """The run that a request names. Raises Refused for what no run is called."""
+    run = request.get("run")
+    if not isinstance(run, str) or not RUN_ID.match(run):
+        raise Refused("unknown_run", run=str(run)[:80])
+    return run
 
 
 class Store:

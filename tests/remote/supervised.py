@@ -146,6 +146,19 @@ def grow_old(heartbeat: Path, age_s: float) -> None:
     write_record(heartbeat, life)
 
 
+async def killed(
+    runs: Runs, run: str, script: str = "echo $$ > $HOME/job; exec sleep 600", **more: Any
+) -> Path:
+    """The folder of a run whose supervisor and job were both killed."""
+    await runs.agent.start(shell(run, script, **more))
+    job = await runs.pid_of("job")
+    record = await runs.agent.status(RunId(run))
+    for pid in (runs.supervisor_pid(run), record.job_pid or 0, job):
+        os.kill(pid, signal.SIGKILL)
+    await runs.ended(run)
+    return runs.folder(run)
+
+
 async def assert_nothing_left(runs: Runs) -> None:
     def left() -> list[int]:
         return of_home(runs.home) + [pid for pid in runs.watched if alive(pid)]

@@ -24,6 +24,7 @@ from tests.remote.supervised import (
     bystander,
     environment_of,
     grow_old,
+    killed,
     of_home,
     shell,
     spec,
@@ -154,7 +155,9 @@ async def test_everything_is_ours_alone(runs: Runs) -> None:
     folder = runs.folder("a-1")
     for path in (folder, folder.parent, folder.parent.parent):
         assert stat.S_IMODE(path.lstat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.lstat().st_mode) for path in folder.iterdir()} == {0o600}
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {stat.S_IMODE(path.lstat().st_mode) for path in files} == {0o600}
+    assert stat.S_IMODE((folder / "attempts").lstat().st_mode) == 0o700
     assert {(folder / name).stat().st_size for name in ("exit", "exit.shim", "stop.json")} == {512}
 
 
@@ -300,17 +303,6 @@ async def test_a_stopped_supervisor_is_told(runs: Runs) -> None:
     assert (await runs.agent.status(RunId("a-1"))).degraded == "supervisor_stalled"
     os.kill(runs.supervisor_pid("a-1"), signal.SIGCONT)
     await runs.agent.stop(RunId("a-1"))
-
-
-async def killed(runs: Runs, run: str) -> Path:
-    """The folder of a run whose supervisor and job were both killed."""
-    await runs.agent.start(shell(run, "echo $$ > $HOME/job; exec sleep 600"))
-    job = await runs.pid_of("job")
-    record = await runs.agent.status(RunId(run))
-    for pid in (runs.supervisor_pid(run), record.job_pid or 0, job):
-        os.kill(pid, signal.SIGKILL)
-    await runs.ended(run)
-    return runs.folder(run)
 
 
 async def test_a_restart_of_the_host_explains_a_lost_run(runs: Runs) -> None:
