@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cockpit.domain.masking import masked_notify
 from cockpit.domain.text import safe_line
 from cockpit.widgets.text_pane import Para, Role, code
 
@@ -40,7 +41,7 @@ def toml_line(text: str) -> tuple[tuple[str, Role], ...]:
 
 def toml_paras(text: str, *, numbers: bool = False) -> list[Para]:
     """One line each, cut at the edge; with numbers for a file that has mistakes."""
-    lines = text.splitlines()
+    lines = masked_notify(text).splitlines()
     shown = [
         code(*_numbered(number, numbers), *toml_line(safe_line(line)))
         for number, line in enumerate(lines[:MOST_LINES], 1)

@@ -123,6 +123,14 @@ def _forwards(value: object) -> Mapping[int, int]:
     return ports
 
 
+def _addresses(value: object) -> tuple[str, ...]:
+    """Addresses with tokens in them: no error repeats one."""
+    try:
+        return values.list_of(values.filled)(value)
+    except BadValue as error:
+        raise BadValue("bad_addresses", error.path) from None
+
+
 def _money(value: object) -> Money:
     return Money(*values.money(value))
 
@@ -187,6 +195,7 @@ Names: TypeAlias = Annotated[
 OneOrMany: TypeAlias = Annotated[
     tuple[str, ...], checked(_one_or_many), WithJsonSchema({"anyOf": [_STRING, _STRINGS]})
 ]
+Addresses: TypeAlias = Annotated[tuple[str, ...], checked(_addresses), WithJsonSchema(_STRINGS)]
 Globs: TypeAlias = Annotated[
     tuple[str, ...], checked(values.list_of(values.filled, at_least=1)),
     WithJsonSchema({**_STRINGS, "minItems": 1}),

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from cockpit.config.fields import (
+    Addresses,
     CardCount,
     Cards,
     Count,
@@ -202,4 +203,4 @@ class HooksTable(Table):
 class NotifyTable(Table):
     """Whom to tell, as Apprise addresses."""
 
-    urls: Texts = ()
+    urls: Addresses = ()

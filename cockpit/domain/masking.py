@@ -10,6 +10,26 @@ STAR = "*"
 LEAST_CHARS = 6
 """A shorter value is no secret worth the name, and masking it would blot out ordinary text."""
 
+_TABLE = re.compile(r"\s*\[+\s*[\"']?([A-Za-z0-9_-]+)")
+_TELLS = re.compile(r"\s*(?:#\s*)?[\"']?notify\b")
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^\s\"',\]}]+")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+
+
+def masked_notify(text: str) -> str:
+    """A profile's TOML as it may be shown: of the addresses in [notify] only the schemes."""
+    is_notify, lines = False, []
+    for line in text.split("\n"):
+        if table := _TABLE.match(line):
+            is_notify = table[1] == "notify"
+        lines.append(_without_addresses(line) if is_notify or _TELLS.match(line) else line)
+    return "\n".join(lines)
+
+
+def _without_addresses(line: str) -> str:
+    line = _ADDRESS.sub(lambda found: found[1] + 3 * STAR, line)
+    return _QUOTED.sub(lambda found: found[0] if "://" in found[0] else f'"{3 * STAR}"', line)
+
 
 class Masker:
     """Replaces every known secret; knows none when made of nothing."""

@@ -163,7 +163,9 @@ class AroundRuns:
     # -- hooks and messages ----------------------------------------------------------------
 
     async def _hook(self, view: RunView, name: str, script: str, facts: dict[str, object]) -> None:
-        ended = await self.hooks.run(script, {**facts, "event": name})
+        spec = self._parts.hosts.get(view.host)
+        is_here = spec is not None and spec.local
+        ended = await self.hooks.run(script, {**facts, "event": name}, on_its_host=is_here)
         if ended.is_good:
             self.step(view.run, "hook_ran", name, is_quiet=True)
             return

@@ -39,8 +39,7 @@ _KEPT: Final = frozenset(
     }
 )  # fmt: skip
 """Of our own environment; the rest of it may be a secret."""
-MARK: Final = "COCKPIT_HOOK"
-"""Tells a hook on this computer from a process of the run itself, whose id it carries too."""
+RUN: Final = "COCKPIT_RUN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,16 @@ class Hooks:
         self._starts: deque[float] = deque(maxlen=PER_MINUTE)
 
     async def run(
-        self, script: str, facts: Mapping[str, object], limit_s: float = LIMIT_S
+        self,
+        script: str,
+        facts: Mapping[str, object],
+        *,
+        on_its_host: bool = False,
+        limit_s: float = LIMIT_S,
     ) -> HookEnd:
+        """`on_its_host`: the run is on this computer. What has COCKPIT_RUN in its environment there is the run
+        itself and is stopped with it, so the hook has that name as a shell variable alone.
+        """
         if self._waiting >= WAITING_AT_MOST or self._is_too_often():
             return HookEnd("too_many")
         self._starts.append(self._now_s())
@@ -80,6 +87,9 @@ class Hooks:
         try:
             async with self._gate:
                 environ = hook_environ(facts, self._environ)
+                if on_its_host:
+                    script = f"{RUN}=${RUN}_ID\n{script}"
+                    del environ[RUN]
                 return await in_own_thread(_run, script, environ, limit_s)
         finally:
             self._waiting -= 1
@@ -98,7 +108,7 @@ def hook_environ(
         f"COCKPIT_{name.upper()}": "" if value is None else safe_line(str(value))[:FACT_CHARS]
         for name, value in facts.items()
     }
-    return {**kept, **told, MARK: "1"}
+    return {**kept, **told, f"{RUN}_ID": told.get(RUN, "")}
 
 
 def _run(script: str, environ: dict[str, str], limit_s: float) -> HookEnd:

@@ -44,8 +44,6 @@ def _later(profile: Profile) -> list[str]:
     """Tables of the profile that this version reads and does not act upon."""
     present = {
         "restart": profile.restart.on != "never",
-        "budget": profile.budget is not None,
-        "hooks": any(vars(profile.hooks).values()),
-        "notify": bool(profile.notify.urls),
+        "hooks": bool(profile.hooks.before or profile.hooks.after),
     }
     return [name for name, is_there in present.items() if is_there]

@@ -16,8 +16,9 @@ from cockpit.domain.past_runs import Origin
 from cockpit.domain.placement import Card, Placement, Reserved, Wanted, place
 from cockpit.domain.run_ids import new_run_id
 from cockpit.domain.run_spec import Card as CardRequest
-from cockpit.domain.run_spec import GpuRequest, RunSpec, StopGrace
+from cockpit.domain.run_spec import GpuRequest, RestartPolicy, RunSpec, StopGrace
 from cockpit.engine.api import CardChoice, LaunchPlan, ProfileEntry
+from cockpit.engine.around_checks import around_checks
 from cockpit.engine.choosing import candidate_hosts, queue_for, wanted_cards
 from cockpit.engine.code_planning import with_code
 from cockpit.engine.launch_checks import launch_checks
@@ -34,6 +35,8 @@ from cockpit.launchers.base import Launch, LaunchFacts
 
 _USABLE = ("live", "degraded", "stale")
 _NOTED_NAMES = 64
+LOG_SHARE_PCT = 5.0
+"""Of the host's free space, for a log whose profile says nothing about its length."""
 
 
 def overrides_of(incident: Incident) -> Sequence[str]:
@@ -152,12 +155,15 @@ class Launcher:
             script=script_text(launch),
             price_per_h=host.price_per_h,
             currency=host.currency,
-            checks=launch_checks(
-                self._parts.fleet.hosts[host.name],
-                profile,
-                launch,
-                found,
-                is_up=self._is_up(host.name),
+            checks=(
+                *launch_checks(
+                    self._parts.fleet.hosts[host.name],
+                    profile,
+                    launch,
+                    found,
+                    is_up=self._is_up(host.name),
+                ),
+                *around_checks(profile, host),
             ),
             launch=launch,
             acceptable=tuple(card.index for card in found.cards),
@@ -186,7 +192,12 @@ class Launcher:
             stop=StopGrace(profile.stop.int_s, profile.stop.term_s),
             run_root=self._parts.hosts[plan.host].run_root,
             log_max_mib=profile.log.max_mib,
+            log_share_pct=None if "max_mib" in profile.log.model_fields_set else LOG_SHARE_PCT,
             disk_free_mib=(profile.needs.disk_mib or 0) if profile.needs is not None else 0,
+            restart=_restart_policy(profile),
+            expect="server" if profile.is_server else "end",
+            before=profile.hooks.before,
+            after=profile.hooks.after,
             tags=profile.tags,
             notes=_notes(launch, secrets),
         )
@@ -219,6 +230,11 @@ class Launcher:
     def _uuids(self, host: HostName) -> dict[int, str]:
         latest = self._parts.fleet.hosts[host].latest
         return {} if latest is None else {gpu.index: gpu.uuid for gpu in latest.gpus if gpu.uuid}
+
+
+def _restart_policy(profile: Profile) -> RestartPolicy:
+    said = profile.restart
+    return RestartPolicy(said.on, said.max, said.backoff_s, said.resume_args)
 
 
 def _least_free_mib(plan: LaunchPlan, said: int | None, share: bool) -> int | None:

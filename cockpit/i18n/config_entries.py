@@ -150,6 +150,7 @@ PROBLEMS: Final[dict[str, tuple[str, ...]]] = {
     "not_one_of": (_("none of {allowed}. {suggestion}?"), _("none of {allowed}")),
     "out_of_range": (_("not between {low} and {high}"),),
     "empty": (_("is empty"),),
+    "bad_addresses": (_("needs a list of addresses such as ntfy://topic, each of them text"),),
     "too_long": (_("longer than {limit} characters"),),
     "control_character": (_("holds {character}, a control character"),),
     "bad_name": (_("a name starts with a letter or a digit; then letters, digits, . _ and -"),),
