@@ -311,6 +311,12 @@ class EngineApi(Protocol):
     def log(self, run: RunId) -> RunLog:
         """Watch a run's log. Raises RunUnknown."""
 
+    def fetch(self, run: RunId) -> bool:
+        """Begin to fetch the run's results, whether they were fetched before or not; steps tell what comes of it.
+
+        False when its profile asked for none, or it was started from another computer. Raises RunUnknown.
+        """
+
     async def save_log(self, run: RunId, target: Path) -> int:
         """Copy the run's whole log, byte for byte, to a file on this computer; returns its size.
 

@@ -44,7 +44,7 @@ class Courier:
 
     def __init__(self, channel: ByteChannel, host: str) -> None:
         self._channel = channel
-        self._host = host
+        self.host = host
         self._unread = bytearray()
         self.received_bytes = 0
         self.sent_bytes = 0
@@ -70,7 +70,7 @@ class Courier:
                 break
         count = fields.get("bytes", 0)
         if not isinstance(count, int) or not 0 <= count <= most_bytes:
-            raise ProtocolError(host=self._host, why="body")
+            raise ProtocolError(host=self.host, why="body")
         body = await self._exactly(count)
         if "error" in fields:
             raise self._refusal(fields)
@@ -89,7 +89,7 @@ class Courier:
         while True:
             (size,) = struct.unpack(">I", await self._exactly(4))
             if size > MAX_CHUNK_BYTES:
-                raise ProtocolError(host=self._host, why="chunk")
+                raise ProtocolError(host=self.host, why="chunk")
             if not size:
                 return
             yield await self._exactly(size)
@@ -97,7 +97,7 @@ class Courier:
     async def _line(self) -> bytes:
         while (end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > MAX_LINE_BYTES:
-                raise ProtocolError(host=self._host, why="line")
+                raise ProtocolError(host=self.host, why="line")
             await self._more()
         line = bytes(self._unread[:end])
         del self._unread[: end + 1]
@@ -114,7 +114,7 @@ class Courier:
         data = await self._timed(QUIET_S, self._channel.read())
         if not data:
             said = safe_line(self._channel.stderr_tail()[-400:], 400)
-            raise LinkLost(host=self._host, why="courier ended", text=said or None)
+            raise LinkLost(host=self.host, why="courier ended", text=said or None)
         self.received_bytes += len(data)
         self._unread += data
 
@@ -122,7 +122,7 @@ class Courier:
         try:
             return await within(limit_s, work)
         except asyncio.TimeoutError:
-            raise LinkLost(host=self._host, why="timeout") from None
+            raise LinkLost(host=self.host, why="timeout") from None
 
     def _object(self, line: bytes) -> dict[str, object]:
         try:
@@ -130,7 +130,7 @@ class Courier:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise ProtocolError(host=self._host, why="answer")
+            raise ProtocolError(host=self.host, why="answer")
         return value
 
     def _refusal(self, fields: Mapping[str, object]) -> Refusal:
@@ -140,7 +140,7 @@ class Courier:
         number = facts.get("errno")
         return Refusal(
             safe_line(str(fields["error"]), 40),
-            host=self._host,
+            host=self.host,
             text=safe_line(text, 300) if isinstance(text, str) else None,
             errno=number if isinstance(number, int) and 0 < number < 200 else None,
         )

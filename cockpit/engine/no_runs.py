@@ -104,6 +104,9 @@ class NoRuns:
     def log(self, run: RunId) -> RunLog:
         raise RunUnknown(run=run)
 
+    def fetch(self, run: RunId) -> bool:
+        raise RunUnknown(run=run)
+
     async def save_log(self, run: RunId, target: Path) -> int:
         raise RunUnknown(run=run)
 

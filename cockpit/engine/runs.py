@@ -18,6 +18,7 @@ from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import (
     Around,
+    Check,
     Forwarded,
     LaunchPlan,
     ProfileEntry,
@@ -27,6 +28,7 @@ from cockpit.engine.api import (
 )
 from cockpit.engine.bounds import end
 from cockpit.engine.events import Event
+from cockpit.engine.fetching import Fetcher
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
 from cockpit.engine.host_forwards import HostForwards
@@ -78,6 +80,10 @@ class Runs:
         self._life.around_runs.stop = self.stop
         self._launcher: Launcher | None = None
         self._starter = Starter(parts, self.of_host, self._transports.get, self._life.step)
+        self.fetcher = Fetcher(
+            parts, self.book, self.of_host, self._transports.get, self._life.step
+        )
+        self.fetcher.acts_for_all = follow_live
         self._hosts: dict[HostName, HostRuns] = {}
         self._maskers: dict[RunId, Masker] = {}
         self._removing: set[asyncio.Task[None]] = set()
@@ -106,6 +112,7 @@ class Runs:
             self._own_forwards.up(spec, transport)
         self._transports[spec.name] = transport
         self.of_host(spec.name).up(spec, transport)
+        self.fetcher.host_up(spec.name)
 
     def host_down(self, host: HostName) -> None:
         """While we close, links end because we end them, and nothing has happened to a run."""
@@ -134,11 +141,13 @@ class Runs:
 
     def heard(self, event: Event) -> None:
         self._life.heard(event)
+        self.fetcher.heard(event)
 
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
         self._is_closing = True
         await self._life.close()
+        await self.fetcher.close()
         await end(*self._removing)
         await asyncio.gather(*(runs.close() for runs in self._hosts.values()))
 
@@ -203,7 +212,10 @@ class Runs:
         plan = await planner.plan(source, hosts=hosts, gpus=gpus, overrides=overrides)
         before = source.overrides if isinstance(source, Origin) else ()
         origin = origin_of(plan.profile, hosts=hosts, gpus=gpus, overrides=(*before, *overrides))
-        return replace(plan, origin=origin)
+        checks = plan.checks
+        if isinstance(source, Origin) and source.notified and not plan.profile.notify.urls:
+            checks = (*checks, Check("notify_not_kept", "warning"))
+        return replace(plan, origin=origin, checks=checks)
 
     def past_run(self, run: RunId) -> PastRun | None:
         return self.past.get(run)
@@ -247,8 +259,10 @@ class Runs:
         self._life.launched(spec.run, plan.launch)
         self._maskers[spec.run] = Masker(spec.secrets.values())
         try:
+            self.fetcher.remember(plan, spec.run)
             record = await self._starter.start(plan, spec)
         except BaseException:
+            self.fetcher.forget(plan.host, spec.run)
             self._life.launched(spec.run, None)
             self._maskers.pop(spec.run, None)
             raise
@@ -291,6 +305,10 @@ class Runs:
 
     def log(self, run: RunId) -> RunLog:
         return WatchedLog(*self.watch(run))
+
+    def fetch(self, run: RunId) -> bool:
+        """Raises RunUnknown."""
+        return self.fetcher.begin(self.book.find(run), by_hand=True)
 
     async def save_log(self, run: RunId, target: Path) -> int:
         """Raises RunUnknown, StorageError, TransportError."""

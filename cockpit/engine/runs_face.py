@@ -81,6 +81,9 @@ class RunsFace:
     def log(self, run: RunId) -> RunLog:
         return self._runs.log(run)
 
+    def fetch(self, run: RunId) -> bool:
+        return self._runs.fetch(run)
+
     async def save_log(self, run: RunId, target: Path) -> int:
         return await self._runs.save_log(run, target)
 

@@ -7,6 +7,7 @@ from cockpit.engine.engine import Engine
 from cockpit.headless.follow_run import or_leave
 from cockpit.headless.run_report import RunReport, words_for
 from cockpit.headless.session import runs_of
+from cockpit.headless.step_talk import fetch_results
 from cockpit.headless.wishes import Wishes
 
 LIMIT_S = 70.0
@@ -16,6 +17,7 @@ _WORTH_SAYING = frozenset({"hook_failed", "notify_failed", "notify_missing"})
 
 async def see_it_off(engine: Engine, run: RunId, report: RunReport, wishes: Wishes) -> None:
     """ctrl+c twice, or a terminal that goes away, does not wait for them."""
+    await fetch_results(engine, run, report, wishes)
     told = len(engine.around(run).steps)
     if wishes.leave.is_set():
         return

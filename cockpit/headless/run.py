@@ -18,6 +18,7 @@ from cockpit.headless.follow_run import RunFollowing, or_leave
 from cockpit.headless.plan_text import plan_fields, plan_text, plan_warnings
 from cockpit.headless.run_report import RunReport, make_report, words_for
 from cockpit.headless.session import engine_for, runs_of
+from cockpit.headless.step_talk import steps_told
 from cockpit.headless.streams import ReaderGone
 from cockpit.headless.wishes import Wishes, heeded
 
@@ -65,7 +66,8 @@ def _print_plan(plan: LaunchPlan, as_json: bool) -> None:
 
 
 async def _detached(engine: Engine, plan: LaunchPlan, report: RunReport, as_json: bool) -> int:
-    run = await engine.launch(plan)
+    async with steps_told(engine, report):
+        run = await engine.launch(plan)
     if not as_json:
         print(run, flush=True)
         return ExitCode.OK
@@ -91,7 +93,9 @@ async def _followed(engine: Engine, plan: LaunchPlan, report: RunReport) -> int:
         await report.event(
             "run.starting", engine.wall_s(), started, words_for("run_starting", facts)
         )
-        if not await or_leave(runs.start(plan, spec), wishes):
+        async with steps_told(engine, report):
+            is_started = await or_leave(runs.start(plan, spec), wishes)
+        if not is_started:
             await report.say(words_for("run_left_starting", facts))
             return ExitCode.NOT_NOW
         code = await following.to_end(wishes)

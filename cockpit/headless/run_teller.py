@@ -17,6 +17,7 @@ from cockpit.engine.events import (
 )
 from cockpit.headless.incident_line import incident_fields, incident_text
 from cockpit.headless.run_report import RunReport, words_for
+from cockpit.headless.step_talk import TOLD
 
 _LIVE = ("live", "degraded", "stale")
 _LOST = ("unreachable", "auth_failed", "host_key")
@@ -56,7 +57,7 @@ class RunTeller:
         if isinstance(event, RunChanged):
             return event.view.run == self._run
         if isinstance(event, LaunchStep):
-            return event.run == self._run
+            return event.run == self._run and event.code not in TOLD
         if isinstance(event, OwnTrouble):
             return True
         return isinstance(event, LinkChanged) and event.host == self._host

@@ -11,7 +11,10 @@ from cockpit.engine.engine import Engine
 from cockpit.errors import ExitCode
 from cockpit.headless.find_run import looked_up
 from cockpit.headless.ps import run_fields
+from cockpit.headless.run_report import make_report
 from cockpit.headless.session import link_failure, runs_of
+from cockpit.headless.step_talk import fetch_results
+from cockpit.headless.wishes import Wishes
 
 LOOK_EVERY_S = 0.1
 ASK_EVERY_S = 0.5
@@ -30,6 +33,7 @@ async def _wait(wanted: str, as_json: bool) -> int:
         runs_of(found.engine).adopt(found.view.run)
         ended = await _end_of(found.engine, found.view)
         await runs_of(found.engine).settled(ended.run, SETTLE_LIMIT_S)
+        await fetch_results(found.engine, ended.run, make_report(as_json), Wishes(stops=False))
     if as_json:
         print(json.dumps(run_fields(ended), ensure_ascii=False))
     status = ended.exit_status

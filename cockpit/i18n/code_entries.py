@@ -111,6 +111,35 @@ CODE_ENTRIES: Final[dict[str, Entry]] = {
         (_("The disk of {path} on {host} has no room for the code: {needed} are needed."),),
         (_("Nothing was started; what was there is as it was."),),
     ),
+    # results on their way back
+    "fetching": Entry((_("Fetching results: {text}."),)),
+    "fetched": Entry((_("Fetched: {text}."),)),
+    "fetched_nothing": Entry((_("Nothing to fetch: no file there matches {text}."),)),
+    "fetch_failed": Entry((_("Results were not fetched. {text}"),)),
+    "fetch_none": Entry(
+        (
+            _(
+                "{profile} asks for no results: there is no [fetch] in it, or it was started elsewhere."
+            ),
+        )
+    ),
+    "fetch_glob_outside": Entry(
+        (_("[fetch] takes files below cwd only: {globs} lead out of it."),),
+        (_NOT_STARTED,),
+    ),
+    "fetch_too_large": Entry(
+        (_("The results on {host} are {files} files, {size}: more than is fetched ({limit})."),),
+        (_("Largest: {largest}."), _("Nothing was fetched; all of it is still there.")),
+        (_("Name fewer in globs under [fetch], or allow more with max_size."),),
+    ),
+    "fetch_no_room": Entry(
+        (_("{path} has no room for the results of {host}: {needed} are needed, {free} are free."),),
+        (_("Nothing was fetched; all of it is still there."),),
+    ),
+    "fetch_refused": Entry(
+        (_("{host} did not hand out the results: {text}."),),
+        (_("All of it is still there."),),
+    ),
     "code_not_sent": Entry(
         (_("The connection to {host} broke again and again; the code is not there as a whole."),),
         (_("Nothing was started. What came over is kept there: the next start sends the rest."),),

@@ -91,9 +91,10 @@ def find_results(request: "Json", beat: "Callable[[], None]") -> "tuple[Json, by
 class Result:
     """One file that is read out. Its whole hash is told at the end, whatever the offset."""
 
-    def __init__(self, fd: int, offset: int, beat: "Callable[[], None]") -> None:
+    def __init__(self, fd: int, offset: int, most: int, beat: "Callable[[], None]") -> None:
         self._fd = fd
         self._offset = offset
+        self._most = most
         self._before = os.fstat(fd)
         self._hash = hashlib.sha256()
         self._beat = beat
@@ -114,7 +115,7 @@ class Result:
         return {"size": self._before.st_size, "mtime_ns": self._before.st_mtime_ns}
 
     def pieces(self) -> "Iterator[bytes]":
-        left = self._before.st_size - self._offset
+        left = min(self._most, self._before.st_size) - self._offset
         while left > 0:
             data = os.read(self._fd, min(PIECE_BYTES, left))
             if not data:
@@ -138,6 +139,7 @@ def open_result(request: "Json", beat: "Callable[[], None]") -> "Result":
         raise Refused("bad_request", text="path")
     tree = Tree(os.path.realpath(to_path(request["cwd"])), beat)
     try:
-        return Result(tree.open(path), int(request["offset"]), beat)
+        offset, most = int(request["offset"]), int(request["most"])
+        return Result(tree.open(path), offset, most, beat)
     finally:
         tree.close()

@@ -144,6 +144,7 @@ class FakeEngine:
         self.failures: dict[str, CockpitError] = {}
         """By method: what it raises when it is called next and after."""
         self.overrides: dict[str, Sequence[str]] = {}
+        self.fetches: set[RunId] = set()
         self.past_runs: dict[RunId, PastRun] = {}
         self.remembered: dict[RunId, Sequence[Incident]] = {}
         self.arounds: dict[RunId, Around] = {}
@@ -364,6 +365,10 @@ class FakeEngine:
         if run not in self.logs:
             raise RunUnknown(run=run)
         return self.logs[run]
+
+    def fetch(self, run: RunId) -> bool:
+        self._note("fetch", run)
+        return run in self.fetches
 
     async def save_log(self, run: RunId, target: Path) -> int:
         self._note("save_log", run, target)
