@@ -22,7 +22,6 @@ def launch_checks(
     elif placement.cards:
         checks.append(Check("cards_free", "ok", {"count": len(placement.cards)}))
     checks += [Check(notice, "warning") for notice in launch.notices]
-    checks += [Check("table_later", "warning", {"table": name}) for name in _later(profile)]
     return tuple(checks)
 
 
@@ -38,12 +37,3 @@ def _connected(state: HostState, for_cards: bool, is_up: bool) -> Check:
 
 def _is_plain(value: Fact) -> bool:
     return value is None or isinstance(value, str | int | float)
-
-
-def _later(profile: Profile) -> list[str]:
-    """Tables of the profile that this version reads and does not act upon."""
-    present = {
-        "restart": profile.restart.on != "never",
-        "hooks": bool(profile.hooks.before or profile.hooks.after),
-    }
-    return [name for name, is_there in present.items() if is_there]

@@ -8,7 +8,7 @@ from cockpit.headless.code_text import code_fields, code_names, code_rows
 from cockpit.headless.run_report import words_for
 
 _NEWS = (
-    "cards_queued", "table_later", "binds_everywhere", "code_links_left_out", "code_special_left_out",
+    "cards_queued", "binds_everywhere", "code_links_left_out", "code_special_left_out",
     "code_submodule_empty", "budget_no_price", "budget_other_currency", "budget_stop_needs_us",
     "notify_missing", "notify_bad_url", "notify_not_kept",
 )  # fmt: skip

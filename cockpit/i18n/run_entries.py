@@ -123,7 +123,6 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (_("The server will listen on every address of the host, not on loopback alone."),),
         (_("Whoever reaches the host's port can use it; [forward] needs loopback only."),),
     ),
-    "table_later": Entry((_("[{table}] is read and not acted on by this version."),)),
     "env_file_unreadable": Entry(
         (_("env.file cannot be read: {why}."), _("env.file cannot be read."))
     ),
@@ -192,6 +191,89 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (_("Its supervisor is gone; the run goes on, and its end is read from its own record."),)
     ),
     "supervisor_stalled": Entry((_("Its supervisor does not answer; the run goes on."),)),
+    "server_ended": Entry((_("It is a server, and nobody had asked it to end."),)),
+    "hook_failed": Entry(
+        (
+            _("Its hook `before` ended with code {code}; the job was not started."),
+            _("Its hook `before` did not succeed; the job was not started."),
+        ),
+        (),
+        (_("What it printed is in the log: `cockpit logs {run}`."),),
+    ),
+    "cancelled": Entry((_("It was stopped before its job began."),)),
+    # what its host notes of a run
+    "run_started_again": Entry(
+        (_("Attempt {attempt} has begun."), _("Another attempt has begun."))
+    ),
+    "run_restart_due": Entry(
+        (
+            _("Restart {restart} of {restarts} in {in}."),
+            _("It is started again in {in}."),
+            _("It is started again soon."),
+        ),
+        (_("{ended}"),),
+    ),
+    "run_restart_given_up": Entry(
+        (_("It is not started again ({why})."), _("It is not started again.")),
+    ),
+    "run_hook_failed": Entry(
+        (_("The hook `{hook}` ended with code {code}; the run's own code stands."),)
+    ),
+    "run_hook_timeout": Entry((_("The hook `{hook}` took longer than {limit} and was ended."),)),
+    "run_adopted": Entry((_("Its supervisor had died; it has a new one."),)),
+    "run_relaunched": Entry(
+        (_("{host} had restarted; attempt {attempt} of {run} was started there."),)
+    ),
+    "run_relaunch_failed": Entry(
+        (
+            _("{host} had restarted, and {run} could not be started again."),
+            _("It could not be started again."),
+        ),
+        (_("{detail}"),),
+    ),
+    "run_disk_low": Entry(
+        (
+            _("Only {free} is left on the disk of {path}."),
+            _("Hardly any room is left on a disk of the run."),
+        ),
+    ),
+    "run_disk_ok": Entry((_("There is room again on the disk of {path}: {free}."),)),
+    "run_log_not_trimmed": Entry(
+        (
+            _(
+                "The log is near its limit of {limit}, and this file system takes no part of it back."
+            ),
+        ),
+        (_("Nothing of it is deleted; it may fill the disk."),),
+    ),
+    "run_ends_at_logout": Entry(
+        (
+            _("{host} ends what a user runs when the last login ends (KillUserProcesses=yes)."),
+            _("This host ends what a user runs when the last login ends."),
+        ),
+        (),
+        (_("On the host: `loginctl enable-linger`, then start the run again."),),
+    ),
+    "run_memory_held": Entry(
+        (
+            _("{memory} still held on GPU {gpu}, though nothing of the run is left."),
+            _("Memory of its cards is still held, though nothing of the run is left."),
+        ),
+        (),
+        (
+            _(
+                "Look for its owner on the host's screen; what no process owns, only a restart gives back."
+            ),
+        ),
+    ),
+    "run_unkillable": Entry(
+        (
+            _("{count} of its processes hang in the kernel, where no signal reaches them: {pids}."),
+            _("A process of it hangs in the kernel, where no signal reaches it."),
+        ),
+        (),
+        (_("Restart the host, or stop and start the container from the platform's page."),),
+    ),
     # launch steps
     "sending_code": Entry((_("Sending the code."),)),
     "queued": Entry((_("Waiting for free cards."),)),

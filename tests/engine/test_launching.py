@@ -9,6 +9,7 @@ import pytest
 
 from cockpit.domain.incidents import Finding, Incident, Remedy
 from cockpit.domain.models import GpuSample, HostSample, ProcessSample
+from cockpit.domain.run_spec import RestartPolicy
 from cockpit.engine.launching import overrides_of
 from cockpit.engine.run_secrets import known_secrets, secret_values
 from cockpit.errors import HostUnreachable, LaunchFailed, NotNow, ProfileError
@@ -126,13 +127,22 @@ async def test_several_nodes_are_refused_and_a_host_that_is_not_there_is_a_mista
     assert (await bench.runs.plan(str(path), hosts=[HERE])).host == HERE
 
 
-async def test_tables_that_are_not_acted_upon_are_said(bench: Bench) -> None:
+async def test_restarts_and_the_hosts_hooks_are_in_what_the_host_is_asked_for(bench: Bench) -> None:
     more = (
-        "[hooks]\nbefore = 'nvidia-smi'\n[restart]\non = 'always'\n[notify]\nurls = ['ntfy://x']\n"
+        "[hooks]\nbefore = 'nvidia-smi'\nafter = 'sync'\n[log]\nmax = '1 GiB'\n"
+        "[restart]\non = 'always'\nmax = 5\nbackoff = '1m'\nresume_args = ['--resume']\n"
     )
-    plan = await live(bench).runs.plan(bench.profile("later", "true", more))
-    later = [check.facts["table"] for check in plan.checks if check.code == "table_later"]
-    assert later == ["restart", "hooks", "notify"]
+    plan = await live(bench).runs.plan(bench.profile("again", "true", more))
+    spec = await bench.runs.specify(plan)
+    assert spec.restart == RestartPolicy("always", 5, 60.0, ("--resume",))
+    assert (spec.before, spec.after, spec.expect) == ("nvidia-smi", "sync", "end")
+    assert (spec.log_max_mib, spec.log_share_pct) == (1024, None)
+
+
+async def test_what_a_profile_does_not_say_is_the_hosts_to_bound(bench: Bench) -> None:
+    spec = await bench.runs.specify(await live(bench).runs.plan(bench.profile("p", "true")))
+    assert spec.restart.on == "never" and spec.before is None and spec.after is None
+    assert (spec.log_max_mib, spec.log_share_pct) == (512, 5.0)
 
 
 async def test_the_env_file_is_beside_the_profile_and_a_secret_of_that_name_wins(
