@@ -180,7 +180,9 @@ class LogTable(Table):
 class FetchTable(Table):
     """Files that are brought back when the run ends."""
 
-    globs: Globs = Field(description="Files below `cwd`; `**` is any number of folders")
+    globs: Globs = Field(
+        description="Files below `cwd`; `**` is any number of folders, and a folder that matches is taken whole"
+    )
     when: Literal["success", "failure", "always"] = "success"
     into: Filled = Field(
         default="fetched",

@@ -18,7 +18,10 @@ def is_inside(glob: str) -> bool:
 
 
 def glob_pattern(glob: str) -> str:
-    """A regular expression for bytes, as text: host and laptop use the same. A folder that matches is meant whole."""
+    """A regular expression for bytes, as text: host and laptop use the same.
+
+    A folder that matches is meant whole, unless by a bare `*`: that is for the files of one folder.
+    """
     parts = [part for part in glob.split("/") if part not in ("", ".")]
     pattern = ""
     for at, part in enumerate(parts):
@@ -27,7 +30,8 @@ def glob_pattern(glob: str) -> str:
             pattern += ".*" if is_last else "(?:.*/)?"
         else:
             pattern += _part(part) + ("" if is_last else "/")
-    return f"{pattern or '.*'}(?:/.*)?\\Z"
+    whole = "" if parts[-1:] == ["*"] and not glob.endswith("/") else "(?:/.*)?"
+    return f"{pattern or '.*'}{whole}\\Z"
 
 
 def glob_start(glob: str) -> str:
