@@ -67,6 +67,10 @@ def reason_words(view: RunView) -> str:
     """What is worth knowing beside the state: why it ended, what is worse than it should be."""
     if view.leftover_pids:
         return _("{count} of its processes are left").format(count=len(view.leftover_pids))
+    if view.restart_in_s is not None and not view.ended:
+        return _("restart {number} of {limit} in {wait}").format(
+            number=view.attempt, limit=view.restarts, wait=duration_text(view.restart_in_s)
+        )
     for code in (view.degraded, view.reason):
         if code and code not in ("exited", "signal", "stopped"):
             return {
@@ -77,6 +81,9 @@ def reason_words(view: RunView) -> str:
                 "host_restarted": _("the host restarted"),
                 "killed_without_record": _("killed, no record left"),
                 "unreachable": _("no link to the host"),
+                "server_ended": _("a server that nobody had asked to end"),
+                "hook_failed": _("its hook before the job failed"),
+                "cancelled": _("stopped before it began"),
                 "supervisor_died": _("runs on without its supervisor"),
                 "supervisor_stalled": _("its supervisor is stalled"),
             }.get(code, safe_line(code.replace("_", " "), 40))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cockpit.domain.incidents import FactValue
+from cockpit.domain.incidents import FactValue, Finding, Remedy
 from cockpit.domain.text import safe_line
 
+LOW, ROOM_AGAIN = "disk_low", "disk_ok"
+LOW_SIGNATURE = "disk-low"
 MAX_EVENTS = 256
 _MAX_FACTS = 12
 _NAME_CHARS = 40
@@ -48,3 +50,18 @@ def _event(item: object) -> RunEvent | None:
             elif isinstance(value, bool | int | float) and abs(value) < 1e15:
                 facts[key[:_NAME_CHARS]] = value
     return RunEvent(number, safe_line(name)[:_NAME_CHARS], float(at_s), facts)
+
+
+def finding_of_event(event: RunEvent) -> Finding | None:
+    """The incident that an event is, if it is one: a disk that is about to be full."""
+    if event.name != LOW:
+        return None
+    names = {"path": "path", "free_mib": "free_mib", "total_mib": "total_mib"}
+    return Finding(
+        family="disk",
+        signature=LOW_SIGNATURE,
+        severity="warning",
+        facts={name: event.facts[key] for key, name in names.items() if key in event.facts},
+        cause="disk_low",
+        remedies=(Remedy("free_disk"), Remedy("keep_few_checkpoints"), Remedy("other_volume")),
+    )

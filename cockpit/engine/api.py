@@ -122,6 +122,10 @@ class StopReport:
     signals: tuple[str, ...]
     left: tuple[int, ...] = ()
     left_commands: tuple[str, ...] = ()
+    stuck: tuple[int, ...] = ()
+    """Those of `left` that hang in the kernel: no signal reaches them."""
+    held_mib: tuple[tuple[int, int], ...] = ()
+    """(card, MiB) that is still held on the run's cards although nothing of it is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,9 @@ class AroundRuns:
             if run is not None and self.acts_for(run) and _is_news(event):
                 self.spawn(run, self._opened(run, event.incident))
 
+    def is_adopted(self, run: RunId) -> bool:
+        return run in self._adopted
+
     def acts_for(self, run: RunId) -> bool:
         past = self._past.get(run)
         is_ours = run in self._profiles or (past is not None and past.has_origin)

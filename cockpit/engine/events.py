@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, LinkState, RunId
+from cockpit.domain.run_events import RunEvent
 from cockpit.domain.runs import RunView
 from cockpit.errors import Fact
 
@@ -61,6 +62,16 @@ class LaunchStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RunNoted:
+    """A host noted something of a run: another attempt, a step of a stop, a disk that fills."""
+
+    run: RunId
+    host: HostName
+    event: RunEvent
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class OwnTrouble:
     """Something of ours went wrong on this computer; cockpit goes on. Told once for each code."""
 
@@ -70,7 +81,7 @@ class OwnTrouble:
 
 
 Event: TypeAlias = (
-    LinkChanged | HostRestarted | RunChanged | IncidentChanged | LaunchStep | OwnTrouble
+    LinkChanged | HostRestarted | RunChanged | IncidentChanged | LaunchStep | RunNoted | OwnTrouble
 )
 OnEvent: TypeAlias = Callable[[Event], None]
 

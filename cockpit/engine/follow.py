@@ -135,6 +135,11 @@ class RunFollower:
         self.ended.set()
         return record
 
+    def go_on(self) -> None:
+        """Its host has begun another attempt of it."""
+        self.record = None
+        self.ended.clear()
+
     def fail(self, error: CockpitError) -> None:
         for listener in tuple(self._listeners):
             listener.failed(error)

@@ -96,6 +96,13 @@ class Followers:
         follower.watchers = max(0, follower.watchers - 1)
         self._drop_if_done(follower)
 
+    def go_on(self, run: RunId) -> None:
+        """A run that had ended lives again, in the same log: who looks at it sees the rest too."""
+        follower = self._followers.get(run)
+        if follower is not None and follower.ended.is_set():
+            follower.go_on()
+            self.resume()
+
     def ended_without_a_log(self, record: RunRecord) -> None:
         """The host has nothing of this run any more: what is here is all that there will be."""
         follower = self._followers.get(record.run)

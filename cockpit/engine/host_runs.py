@@ -127,7 +127,12 @@ class HostRuns:
         """
         view = self._parts.book.record(record.view(self.host))
         self._parts.told(self.host, record, view)
-        if not self._parts.follow_live or view.host != self.host:
+        if view.host != self.host:
+            return
+        if not view.ended:
+            self._judged.discard(view.run)
+            self.followers.go_on(view.run)
+        if not self._parts.follow_live:
             return
         is_news = self.listed.is_set() or self.followers.is_behind(view)
         if not view.ended or (is_news and view.run not in self._judged):

@@ -66,7 +66,7 @@ class RunBook:
             if view == before:
                 return view
         self._put(view)
-        if before is None or before.state != view.state:
+        if before is None or (before.state, before.attempt) != (view.state, view.attempt):
             self._on_change(view, before)
         return view
 
@@ -138,6 +138,6 @@ def _kept(before: RunView, view: RunView) -> RunView:
         return before  # an answer that was under way when the end came
     if view.progress == Progress():
         view = replace(view, progress=before.progress)
-    if before.state == "ready" and view.state == "running":
+    if before.state == "ready" and view.state == "running" and before.attempt == view.attempt:
         view = replace(view, state="ready")
     return replace(view, remark=before.remark) if before.remark else view

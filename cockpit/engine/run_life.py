@@ -94,6 +94,8 @@ class RunLife:
     # -- states -----------------------------------------------------------------------------
 
     def _changed(self, view: RunView, before: RunView | None) -> None:
+        if before is not None and before.attempt != view.attempt:
+            self._companions.leave(view.run)  # another attempt is not ready because the last one was
         if view.state == "running":
             self._began(view)
         elif view.ended or view.state == "unreachable":

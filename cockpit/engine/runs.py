@@ -14,7 +14,9 @@ from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.past_runs import Origin, PastRun
+from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
+from cockpit.domain.runs import RunView
 from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import (
     Around,
@@ -35,6 +37,7 @@ from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, RunParts
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
+from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
 from cockpit.engine.save_log import save_log
 from cockpit.engine.services import RunsService
@@ -91,8 +94,17 @@ class Runs:
         follow = FollowParts(
             parts.home, parts.clock, self._life.listener, self._masker, self._life.ended
         )
+        self._care = RunCare(
+            CareParts(
+                parts,
+                self.of_host,
+                lambda run: follow_live or self._life.around_runs.is_adopted(run),
+                self._life.around_runs.acts_for,
+                self._start_again,
+            )
+        )
         self._run_parts = RunParts(
-            parts.clock, self.book, make_agent, follow, follow_live, jitter, self.past.told
+            parts.clock, self.book, make_agent, follow, follow_live, jitter, self._told
         )
         self._own_forwards = HostForwards(parts.bus, parts.clock)
 
@@ -146,6 +158,7 @@ class Runs:
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
         self._is_closing = True
+        await self._care.close()
         await self._life.close()
         await self.fetcher.close()
         await end(*self._removing)
@@ -160,6 +173,21 @@ class Runs:
                 raise UsageError("host_unknown", host=host, known=known)
             runs = self._hosts[host] = HostRuns(self._parts.hosts[host], self._run_parts)
         return runs
+
+    def _told(self, host: HostName, record: RunRecord, view: RunView) -> None:
+        self.past.told(host, record, view)
+        self._care.told(host, record, view)
+
+    async def _start_again(self, view: RunView, attempt: int) -> RunRecord:
+        """The next attempt of a run that its host's restart ended, from the profile of then."""
+        plan = await self.plan_again(view.run, hosts=[view.host])
+        spec = replace(await self.specify(plan), run=view.run)
+        self._life.launched(view.run, plan.launch)
+        return await self._starter.start(plan, spec, attempt)
+
+    def may_relaunch(self, record: RunRecord) -> bool:
+        """Whether a lost run is about to be started again from here."""
+        return self._care.may_relaunch(record)
 
     # -- what front ends ask --------------------------------------------------------------
 
@@ -278,6 +306,9 @@ class Runs:
         """The stop ladder, to its end. Raises RunUnknown, TransportError."""
         view = self.book.find(run)
         runs = self.of_host(view.host)
+        self._care.leave(view.run)
+        if view.degraded == DIED:
+            await self._care.adopt_now(view.host, view.run)
         outcome = await (await runs.agent()).stop(view.run)
         runs.record(outcome.record)
         runs.refresh()
@@ -286,6 +317,8 @@ class Runs:
             signals=outcome.signals,
             left=tuple(process.pid for process in outcome.left),
             left_commands=tuple(process.command for process in outcome.left),
+            stuck=tuple(process.pid for process in outcome.left if process.state == "D"),
+            held_mib=outcome.held_mib,
         )
 
     async def signal_process(self, host: HostName, pid: int, started_ticks: int, name: str) -> None:

@@ -8,6 +8,7 @@ from cockpit.config.paths import ensure_private_dir
 from cockpit.domain.models import HostName
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
+from cockpit.engine.agent_care import restart
 from cockpit.engine.api import LaunchPlan
 from cockpit.engine.host_runs import HostRuns
 from cockpit.engine.masks import remember
@@ -37,14 +38,17 @@ class Starter:
         self._on_step = on_step
         self._transport_of = transport_of
 
-    async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunRecord:
-        """The run's record, once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
+    async def start(self, plan: LaunchPlan, spec: RunSpec, attempt: int = 1) -> RunRecord:
+        """The run's record, once the host has it on disk. Raises LaunchFailed, NotNow, TransportError.
+
+        A later `attempt` is one of a lost run, in the folder and the log that it has.
+        """
         runs = self._of_host(plan.host)
         await runs.agent()
         self._remember(plan, spec)
         spec = await self._with_code(plan, spec)
         self._on_step(spec.run, plan.host, "launch_sending")
-        record = await self._send(runs, spec)
+        record = await self._send(runs, spec, attempt)
         self._on_step(spec.run, plan.host, "launch_on_disk")
         return record
 
@@ -57,11 +61,13 @@ class Starter:
         sender = CodeSender(self._parts, self._of_host, self._transport_of, self._on_step)
         return await sender.send(plan, spec)
 
-    async def _send(self, runs: HostRuns, spec: RunSpec) -> RunRecord:
+    async def _send(self, runs: HostRuns, spec: RunSpec, attempt: int) -> RunRecord:
         """A host that has the run answers so and starts nothing: a request may be sent again."""
         for _try in range(TRIES):
             try:
                 agent = await runs.agent(RECONNECT_LIMIT_S)
+                if attempt > 1:
+                    return (await restart(agent, spec, attempt)).record
                 return (await agent.start(spec)).record
             except NotNow as error:  # another run was quicker
                 raise NotNow(**{**error.facts, "profile": spec.profile}) from error

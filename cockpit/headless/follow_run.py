@@ -81,6 +81,7 @@ class RunFollowing:
         pump = asyncio.ensure_future(self._pump(follower))
         left = asyncio.ensure_future(wishes.leave.wait())
         stopper = asyncio.ensure_future(self._stop_when_asked(wishes))
+        waker = asyncio.ensure_future(self._wake_at_end(follower))
         either: set[asyncio.Future[Any]] = {pump, left}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -92,9 +93,14 @@ class RunFollowing:
             await self._say_goodbye(wishes)
             raise
         finally:
-            await end(pump, left, stopper)
+            await end(pump, left, stopper, waker)
         await self._say_goodbye(wishes)
         return ExitCode.NOT_NOW  # how it will end is not known: that is no success
+
+    async def _wake_at_end(self, follower: RunFollower) -> None:
+        """The end of a run that printed nothing is no event where its state was heard before."""
+        await follower.ended.wait()
+        self._wake.set()
 
     async def _say_goodbye(self, wishes: Wishes) -> None:
         code = "run_left_stopping" if wishes.stops and wishes.stop.is_set() else "run_left"
@@ -119,7 +125,7 @@ class RunFollowing:
                     await self._tick()
             if self._failure is not None:
                 raise self._failure
-            if follower.record is not None:
+            if follower.record is not None and not self._runs.may_relaunch(follower.record):
                 return await self._ended(follower.record)
             await self._pause(self._report.tick_s)
             if self._engine.now_s() - told_s >= self._report.tick_s:

@@ -112,6 +112,8 @@ def run_fields(view: RunView) -> dict[str, object]:
         "gpus": list(view.gpus),
         "step": view.progress.step,
         "degraded": view.degraded,
+        "attempt": view.attempt,
+        "restarts": view.restarts,
     }
 
 
@@ -139,6 +141,9 @@ def _state(view: RunView, now_s: float, past: PastRun | None) -> str:
     if view.state == "unreachable" and past is not None:
         age = duration_text(age_s(past, now_s))
         return f"unreachable ({past.view.state} {age} ago)"
+    if view.restart_in_s is not None:
+        wait = duration_text(view.restart_in_s)
+        return f"{view.state}, restart {view.attempt} of {view.restarts} in {wait}"
     if view.degraded:
         return f"{view.state} ({view.degraded})"
     return (

@@ -14,8 +14,10 @@ from cockpit.engine.events import (
     LinkChanged,
     OwnTrouble,
     RunChanged,
+    RunNoted,
 )
 from cockpit.headless.incident_line import incident_fields, incident_text
+from cockpit.headless.run_notes import note_words
 from cockpit.headless.run_report import RunReport, words_for
 from cockpit.headless.step_talk import TOLD
 
@@ -38,6 +40,7 @@ class RunTeller:
         self._host = host
         self._told: set[str] = set()
         self._is_lost = False
+        self._last_end = ""
         self.progress: Progress | None = None
         self._told_progress: Progress | None = None
         self._told_sample_s: float | None = None
@@ -56,6 +59,8 @@ class RunTeller:
             )
         if isinstance(event, RunChanged):
             return event.view.run == self._run
+        if isinstance(event, RunNoted):
+            return event.run == self._run
         if isinstance(event, LaunchStep):
             return event.run == self._run and event.code not in TOLD
         if isinstance(event, OwnTrouble):
@@ -70,6 +75,8 @@ class RunTeller:
             await self.state(_EVENTS[event.view.state], event.view)
         elif isinstance(event, LinkChanged):
             await self._link(event)
+        elif isinstance(event, RunNoted):
+            await self._note(event)
         elif isinstance(event, OwnTrouble):
             await self._report.say(words_for(event.code, event.facts))
         elif isinstance(event, LaunchStep) and event.text:
@@ -86,6 +93,23 @@ class RunTeller:
         self._told.add(name)
         fields = {"gpus": list(view.gpus)}
         await self._event(name, fields, words_for(name.replace(".", "_"), _facts(view)))
+
+    async def _note(self, noted: RunNoted) -> None:
+        """Another attempt is a start of its own; everything else is talk."""
+        event, view = noted.event, self._engine.runs.get(self._run)
+        words = note_words(event, view, self._last_end)
+        if event.name == "ended":
+            self._last_end = words_for("run_attempt_ended", event.facts)
+        attempt = event.facts.get("attempt")
+        if event.name == "restart_due":
+            restarts = None if view is None else view.restarts
+            wait = {"attempt": attempt, "restarts": restarts, "in_s": event.facts.get("in_s")}
+            await self._event("run.starting", wait, words)
+        elif event.name == "started" and attempt not in (None, 1):
+            begun = {"gpus": list(self._cards()), "attempt": attempt}
+            await self._event("run.started", begun, words)
+        else:
+            await self._report.say(words)
 
     async def ended(self, view: RunView) -> None:
         await self.metrics()

@@ -8,6 +8,7 @@ import json
 import sys
 
 from cockpit.domain.text import safe_line
+from cockpit.domain.units import mib_text
 from cockpit.engine.api import StopReport
 from cockpit.errors import ExitCode
 from cockpit.headless.find_run import looked_up
@@ -45,7 +46,14 @@ def stop_fields(report: StopReport, host: str) -> dict[str, object]:
         {"pid": pid, "command": command}
         for pid, command in zip(report.left, report.left_commands, strict=False)
     ]
-    return {"run": report.run, "host": host, "signals": list(report.signals), "left": left}
+    held = [{"index": index, "mib": mib} for index, mib in report.held_mib]
+    return {
+        "run": report.run,
+        "host": host,
+        "signals": list(report.signals),
+        "left": left,
+        "held": held,
+    }
 
 
 def _tell(report: StopReport) -> None:
@@ -55,3 +63,10 @@ def _tell(report: StopReport) -> None:
     )
     for pid, command in zip(report.left, report.left_commands, strict=False):
         print(f"{pid}  {safe_line(command)}")
+    if report.stuck:
+        pids = ", ".join(map(str, report.stuck))
+        facts = {"run": report.run, "count": len(report.stuck), "pids": pids}
+        print(words_for("run_unkillable", facts), file=sys.stderr)
+    for index, mib in report.held_mib:
+        facts = {"run": report.run, "gpu": index, "memory": mib_text(mib)}
+        print(words_for("run_memory_held", facts), file=sys.stderr)

@@ -239,6 +239,9 @@ CAUSES: Final[dict[str, str]] = {
     "disk_full": _(
         "No space, or no inodes, were left on the disk; the last checkpoint is probably cut off."
     ),
+    "disk_low": _(
+        "Hardly anything is free where the run writes: the next checkpoint, or its log, may fill it."
+    ),
     "disk_too_small": _("The download is larger than what is free."),
     "disk_failing": _("A disk reports read or write errors."),
     "quota": _("The quota of this volume is used up."),

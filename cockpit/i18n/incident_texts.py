@@ -34,6 +34,7 @@ RECOVERED_TITLES: Final[dict[str, str]] = {
 TITLES_BY_CAUSE: Final[dict[str, str]] = {
     "budget_near": _("Most of the budget is used"),
     "disk_full": _("The disk is full"),
+    "disk_low": _("A disk is nearly full"),
     "quota": _("The disk quota is used up"),
     "checkpoint_truncated": _("A checkpoint is damaged"),
     "gpu_lost": _("A GPU is gone"),
@@ -98,6 +99,7 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
     "driver": (_("{words}"), _("{bus_id}")),
     "disk": (
         _("{path}: {needed} needed, {available} free"),
+        _("{path}: {free} of {total} free"),
         _("{path}"),
         _("pid {pid} waits for a disk"),
     ),

@@ -213,6 +213,9 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         ),
         (_("{ended}"),),
     ),
+    "run_attempt_ended": Entry(
+        (_("The last attempt ended with code {code}."), _("Signal {signal} ended the last attempt."))
+    ),
     "run_restart_given_up": Entry(
         (_("It is not started again ({why})."), _("It is not started again.")),
     ),
