@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cockpit.domain.code_files import CodePlan, LeftOut
+from cockpit.domain.globs import is_inside
+from cockpit.domain.runs import RunView
 from cockpit.domain.units import bytes_text
 from cockpit.engine.api import Check, LaunchPlan
 from cockpit.engine.bounds import within
 from cockpit.engine.code_list import CodeWish, plan_code
+from cockpit.engine.code_record import CWD_NOTE
 from cockpit.errors import CockpitError, Fact, LaunchFailed
 from cockpit.transport.own_thread import in_own_thread
 
@@ -30,11 +33,13 @@ _LEFT_OUT: dict[LeftOut, str] = {
 }
 
 
-async def with_code(plan: LaunchPlan) -> LaunchPlan:
-    """The plan with its `code`; what cannot be listed speaks against the launch."""
+async def with_code(plan: LaunchPlan, runs: Iterable[RunView]) -> LaunchPlan:
+    """The plan with its `code`; what cannot be listed speaks against the launch. `runs` are those of its host."""
+    plan = replace(plan, checks=(*plan.checks, *fetch_checks(plan.profile)))
     wish = code_wish(plan.profile, plan.cwd)
     if wish is None:
         return plan
+    plan = replace(plan, checks=(*plan.checks, *_shared_folder(plan, runs)))
     try:
         code = await within(LIST_LIMIT_S, in_own_thread(plan_code, wish))
     except asyncio.TimeoutError:
@@ -43,6 +48,27 @@ async def with_code(plan: LaunchPlan) -> LaunchPlan:
     except CockpitError as error:
         return replace(plan, checks=(*plan.checks, _blocked(error)))
     return replace(plan, code=code, checks=(*plan.checks, *code_checks(code)))
+
+
+def fetch_checks(profile: Profile) -> Iterator[Check]:
+    """Results are looked for below the working folder and nowhere else."""
+    outside = [
+        glob for glob in (profile.fetch.globs if profile.fetch else ()) if not is_inside(glob)
+    ]
+    if outside:
+        yield Check("fetch_glob_outside", "blocked", {"globs": ", ".join(outside)})
+
+
+def _shared_folder(plan: LaunchPlan, runs: Iterable[RunView]) -> Iterator[Check]:
+    """What is sent replaces files that a run reads from there; one that loads them later gets the new ones."""
+    names = [
+        view.run
+        for view in runs
+        if view.host == plan.host and not view.ended and dict(view.notes).get(CWD_NOTE) == plan.cwd
+    ]
+    if names:
+        facts = {"runs": ", ".join(names[:NAMED]), "path": plan.cwd}
+        yield Check("code_shared_folder", "warning", dict(facts))
 
 
 def code_wish(profile: Profile, cwd: str) -> CodeWish | None:

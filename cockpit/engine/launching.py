@@ -93,13 +93,15 @@ class Launcher:
         wanted = wanted_cards(profile, gpus)
         if wanted is None:
             host = candidates[self._first_up(candidates)]
-            return await with_code(self._plan(profile, host, None, None))
+            plan = self._plan(profile, host, None, None)
+            return await with_code(plan, self._book.of_host(plan.host))
         samples = self._samples(candidates)
         placement = place(samples, wanted, self._reserved())
         if placement.host is None:
             placement = queue_for(profile, samples, wanted, placement)
         assert placement.host is not None
-        return await with_code(self._plan(profile, candidates[placement.host], wanted, placement))
+        plan = self._plan(profile, candidates[placement.host], wanted, placement)
+        return await with_code(plan, self._book.of_host(plan.host))
 
     def _first_up(self, candidates: Mapping[HostName, HostSpec]) -> HostName:
         """A run without cards needs a connection, and no sample."""

@@ -58,7 +58,7 @@ def _refuse_blocked(plan: LaunchPlan) -> None:
 def _refusal(code: str) -> type[CockpitError]:
     if code == "no_python":
         return NoPython
-    return ProfileError if code.startswith("code_") else LaunchFailed
+    return ProfileError if code.startswith(("code_", "fetch_")) else LaunchFailed
 
 
 def _print_plan(plan: LaunchPlan, as_json: bool) -> None:

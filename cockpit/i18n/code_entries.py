@@ -32,6 +32,11 @@ CODE_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("`git submodule update --init` brings them."),),
     ),
+    "code_shared_folder": Entry(
+        (_("{runs} runs from {path} too: what it loads from now on is the new code."),),
+        (),
+        (_("A cwd for each run keeps them apart."),),
+    ),
     "code_missing": Entry(
         (_("There is no folder {folder} on this computer; [code] path names it."),),
         (_NOT_STARTED,),
