@@ -12,7 +12,9 @@ from cockpit.i18n import _
 from cockpit.screens.dialogs import ConfirmDialog
 from cockpit.screens.plan_words import (
     check_text,
+    code_words,
     error_paras,
+    large_lines,
     plan_paras,
     price_words,
     script_paras,
@@ -69,6 +71,11 @@ def go_words(plan: LaunchPlan | None) -> str:
 
 def go_dialog(plan: LaunchPlan, name: str) -> ConfirmDialog:
     warnings = [check_text(check) for check in plan.checks if check.verdict == "warning"]
+    is_large = plan.code is not None and plan.code.is_too_large
+    if plan.code is not None and is_large:
+        warnings += large_lines(plan.code)
+    elif plan.code is not None:
+        warnings.append(code_words(plan.code) + ".")
     runs = _("It runs on {where}, on its own: closing cockpit does not end it.")
     follows = [
         runs.format(where=where_text(plan)),
@@ -78,7 +85,8 @@ def go_dialog(plan: LaunchPlan, name: str) -> ConfirmDialog:
     return ConfirmDialog(
         _("Start {name}?").format(name=name),
         safe_line(" ".join(plan.argv), 300),
-        confirm=_("Start it"),
+        confirm=_("Send all of it, and start") if is_large else _("Start it"),
         cancel=_("Not yet"),
         follows=follows,
+        danger=is_large,
     )

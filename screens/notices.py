@@ -8,10 +8,11 @@ from typing import Any
 
 from textual import events
 from textual.app import App
+from textual.notifications import SeverityLevel
 from textual.widgets import Input, TextArea
 
 from cockpit.domain.text import safe_line
-from cockpit.engine.events import Event, IncidentChanged, OwnTrouble
+from cockpit.engine.events import Event, IncidentChanged, LaunchStep, OwnTrouble
 from cockpit.i18n import _
 from cockpit.screens.keys import (
     all_binding_ids,
@@ -23,6 +24,7 @@ from cockpit.widgets.incident_strip import summary, where
 from cockpit.widgets.toasts import ToastOrder, ToastRules
 
 INTERRUPT_S = 2.0
+_RESULTS = frozenset({"fetched", "fetched_nothing", "fetch_failed"})
 
 
 class Notices:
@@ -38,6 +40,8 @@ class Notices:
     def hear(self, event: Event) -> None:
         if isinstance(event, OwnTrouble):
             self._trouble(event)
+        if isinstance(event, LaunchStep) and event.code in _RESULTS:
+            self._results(event)
         if isinstance(event, IncidentChanged) and (order := self._rules.decide(event)):
             self._toast(order)
 
@@ -48,6 +52,14 @@ class Notices:
         words = "\n".join(filter(None, (message.headline, message.body, *message.actions[:1])))
         lines = "\n".join(safe_line(line) for line in words.splitlines())
         self._app.notify(lines, severity="warning", markup=False)
+
+    def _results(self, event: LaunchStep) -> None:
+        """What was fetched of a run, or why it was not."""
+        from cockpit.i18n.messages import explain
+
+        words = explain(event.code, {"text": safe_line(event.text, 400)}).headline
+        severity: SeverityLevel = "warning" if event.code == "fetch_failed" else "information"
+        self._app.notify(words, title=event.run, severity=severity, markup=False)
 
     def _toast(self, order: ToastOrder) -> None:
         if order.kind == "more":

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from cockpit.domain.code_files import CodePlan
 from cockpit.domain.text import safe_line
-from cockpit.domain.units import price_text
+from cockpit.domain.units import bytes_text, price_text
 from cockpit.engine.api import Check, LaunchPlan
 from cockpit.errors import CockpitError, ConfigError
-from cockpit.i18n import _
+from cockpit.i18n import _, ngettext
 from cockpit.widgets.host_words import short_card
 from cockpit.widgets.text_pane import BLANK, Para, Role, code, heading, para
 
@@ -75,10 +76,39 @@ def plan_paras(plan: LaunchPlan, toml: Sequence[Para]) -> list[Para]:
     if plan.forwards:
         ports = ", ".join(f"localhost:{local} -> {remote}" for local, remote in plan.forwards)
         rows.append(Para(((_("ports").ljust(9), "muted"), (ports, "text")), hang=9))
+    if plan.code is not None:
+        rows.append(Para(((_("code").ljust(9), "muted"), (code_words(plan.code), "text")), hang=9))
     rows.append(BLANK)
     if plan.checks:
         rows += [heading(_("Checks")), *check_paras(plan.checks), BLANK]
     return [*rows, heading(_("Profile")), *toml]
+
+
+def code_words(code: CodePlan) -> str:
+    """ "41 files, 1.2 MiB of ~/qwen go to ~/qwen", and where its repository stands."""
+    words = ngettext(
+        "{n} file, {size}, of {folder} goes to {cwd}",
+        "{n} files, {size}, of {folder} go to {cwd}",
+        code.count,
+    ).format(
+        n=code.count,
+        size=bytes_text(code.total_bytes),
+        folder=safe_line(code.root),
+        cwd=safe_line(code.cwd),
+    )
+    if code.git is None or code.git.commit is None:
+        return words
+    changes = _(", with changes") if code.git.is_dirty else ""
+    return f"{words} ({code.git.commit[:10]} {code.git.branch or ''}".rstrip() + f"{changes})"
+
+
+def large_lines(code: CodePlan) -> list[str]:
+    """What makes it large, and what to do about it."""
+    names = ", ".join(f"{name} {bytes_text(size)}" for name, size in code.largest[:5])
+    return [
+        _("Largest: {names}.").format(names=names),
+        _("What a run does not need can be left out: name it in .cockpitignore."),
+    ]
 
 
 def script_paras(plan: LaunchPlan) -> list[Para]:
