@@ -9,6 +9,7 @@ from cockpit.domain.incidents import Evidence, Incident
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, price_text
 from cockpit.i18n import _, ngettext
+from cockpit.i18n.fact_words import facts_text
 from cockpit.i18n.messages import IncidentText, describe_incident, reason_text
 from cockpit.screens.incident_proof import proof_paras
 from cockpit.widgets.diff import patch_paras
@@ -99,8 +100,11 @@ def _why(incident: Incident, words: IncidentText, hang: int) -> list[Para]:
     if len(shown) > 12:
         rows.append(para(_("and {n} more").format(n=len(shown) - 12), "muted", indent=_BODY))
     if finding.facts:
-        facts = ", ".join(f"{name} {value}" for name, value in finding.facts.items())
-        read = ((_("read").ljust(10), "muted"), (safe_line(facts, _TEXT_LIMIT), "muted"))
+        facts = facts_text(finding.facts)
+        read: tuple[tuple[str, Role], ...] = (
+            (_("read").ljust(10), "muted"),
+            (safe_line(facts, _TEXT_LIMIT), "muted"),
+        )
         rows.append(Para(read, _BODY, hang))
     return rows
 

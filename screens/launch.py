@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -14,16 +15,17 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Button
 
-from cockpit.domain.models import HostName
+from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import cell_len, safe_line
 from cockpit.engine.api import LaunchPlan, ProfileEntry
 from cockpit.engine.events import Event, LaunchStep
 from cockpit.errors import CockpitError
 from cockpit.i18n import _
-from cockpit.screens.base import CockpitScreen
+from cockpit.screens.base import services
 from cockpit.screens.launch_cards import known_cards
-from cockpit.screens.launch_files import copy_profile, edit_file, read_text
+from cockpit.screens.launch_files import past_text, read_text
+from cockpit.screens.launch_profile import ProfileActions
 from cockpit.screens.launch_words import Draft, draft_paras, foot_words, go_dialog, go_words
 from cockpit.screens.navigation import open_run
 from cockpit.screens.run_actions import show_error
@@ -36,14 +38,18 @@ PLAN_AFTER_S = 0.2
 
 
 def open_relaunch(app: App[object], view: RunView) -> None:
-    """The Launch screen with the run's profile, host and cards filled in."""
+    """The Launch screen with the run as it was started then, where that is known; else with its profile."""
+    past = services(app).engine.past(view.run)
     app.switch_mode("launch")
     screen = app.screen
     if isinstance(screen, LaunchScreen):
-        screen.choose(view.profile, view.host, view.gpus)
+        if past is not None and past.has_origin:
+            screen.again(view)
+        else:
+            screen.choose(view.profile, view.host, view.gpus)
 
 
-class LaunchScreen(CockpitScreen):
+class LaunchScreen(ProfileActions):
     """Left the profiles, right the plan. Nothing is sent before the dialog is answered."""
 
     MODE = "launch"
@@ -61,16 +67,15 @@ class LaunchScreen(CockpitScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._plan: LaunchPlan | None = None
         self._error: CockpitError | None = None
         self._host: HostName | None = None
         self._gpus: tuple[int, ...] | None = None
-        self._show_script = False
         self._busy = ""
-        self._toml = ""
         self._wait: Timer | None = None
         self._wanted: str | None = None
         self._entries: dict[str, ProfileEntry] = {}
+        self._again_over: str | None = None
+        """The profile that the cursor stood on when a run of the past was asked for."""
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(classes="columns"):
@@ -86,7 +91,7 @@ class LaunchScreen(CockpitScreen):
         self.query_one("#profiles", RowList).focus()
 
     def on_screen_resume(self) -> None:
-        self._list_profiles()
+        self.list_profiles()
 
     # Asked from elsewhere.
 
@@ -94,24 +99,47 @@ class LaunchScreen(CockpitScreen):
         """A host and a card chosen on another screen."""
         self._host, self._gpus = host, None if gpu is None else (gpu,)
         if self.is_mounted:
-            self._plan_soon()
+            self.plan_soon()
 
     def choose(self, profile: str, host: HostName, gpus: Sequence[int]) -> None:
         """A profile as well; both may be asked before the screen is there."""
         self._wanted = profile
         self._host, self._gpus = host, tuple(gpus) or None
         if self.is_mounted:
-            self._list_profiles()
-            self._plan_soon()
+            self.list_profiles()
+            self.plan_soon()
+
+    def again(self, view: RunView) -> None:
+        """A run of the past, from the profile text and the changes of then."""
+        self._again = ProfileEntry(
+            view.profile,
+            Path(view.run),
+            "file",
+            view.kind,
+            _("as {run} was started").format(run=view.run),
+        )
+        self._again_over = self._cursor if self.is_mounted else None
+        self._wanted = None
+        known = view.host in self.engine.hosts
+        self._host, self._gpus = (view.host, view.gpus or None) if known else (None, None)
+        if self.is_mounted:
+            self.plan_soon()
 
     # Profiles.
 
     @property
+    def _cursor(self) -> str | None:
+        return self.query_one("#profiles", RowList).cursor_key
+
+    @property
     def entry(self) -> ProfileEntry | None:
-        key = self.query_one("#profiles", RowList).cursor_key
+        """What is looked at: a run of the past, else the profile under the cursor."""
+        if self._again is not None:
+            return self._again
+        key = self._cursor
         return None if key is None else self._entries.get(key)
 
-    def _list_profiles(self) -> None:
+    def list_profiles(self) -> None:
         entries = sorted(
             self.engine.profiles(), key=lambda one: (one.origin == "shipped", one.name)
         )
@@ -130,15 +158,21 @@ class LaunchScreen(CockpitScreen):
 
     @on(RowList.Moved, "#profiles")
     def _other_profile(self) -> None:
-        self._plan_soon()
+        if self._again is not None and self._again_over == self._cursor:
+            return
+        if self._again_over is None:  # the list was just filled: nobody moved
+            self._again_over = self._cursor
+        else:
+            self._again = None
+        self.plan_soon()
 
-    def _plan_soon(self) -> None:
+    def plan_soon(self) -> None:
         self._plan, self._error, self._show_script = None, None, False
         self._busy = _("looking for room ...")
         if self._wait is not None:
             self._wait.stop()
         self._wait = self.set_timer(PLAN_AFTER_S, self.action_plan_again)
-        self._show_plan()
+        self.show_plan()
 
     def action_plan_again(self) -> None:
         if self._wait is not None:
@@ -147,20 +181,26 @@ class LaunchScreen(CockpitScreen):
             self.run_worker(self._make_plan(entry), group="plan", exclusive=True)
 
     async def _make_plan(self, entry: ProfileEntry) -> None:
-        self._toml = await asyncio.to_thread(read_text, entry.path)
+        again = entry is self._again
+        self._toml = "" if again else await asyncio.to_thread(read_text, entry.path)
         hosts = () if self._host is None else (self._host,)
         try:
-            plan = await self.engine.plan(str(entry.path), hosts=hosts, gpus=self._gpus)
+            if again:
+                run = RunId(str(entry.path))
+                plan = await self.engine.plan_again(run, hosts=hosts, gpus=self._gpus)
+                self._toml = past_text(plan)
+            else:
+                plan = await self.engine.plan(str(entry.path), hosts=hosts, gpus=self._gpus)
         except CockpitError as error:
             self._plan, self._error = None, error
         else:
             self._plan, self._error = plan, None
         self._busy = ""
-        self._show_plan()
+        self.show_plan()
 
     # What is shown.
 
-    def _show_plan(self) -> None:
+    def show_plan(self) -> None:
         plan, entry = self._plan, self.entry
         pane = self.query_one("#plan", TextPane)
         draft = Draft(entry, self._plan, self._error, self._busy, self._toml, self._show_script)
@@ -194,12 +234,14 @@ class LaunchScreen(CockpitScreen):
     def undo_layer(self) -> bool:
         if self._show_script:
             self._show_script = False
-            self._show_plan()
+            self.show_plan()
             return True
-        if self._host is None and self._gpus is None:
+        if self._host is None and self._gpus is None and self._again is None:
             return False
+        if self._host is None and self._gpus is None:
+            self._again = None
         self._host = self._gpus = None
-        self._plan_soon()
+        self.plan_soon()
         return True
 
     # Moving on: profile, cards, plan, Go.
@@ -226,37 +268,6 @@ class LaunchScreen(CockpitScreen):
         self._host, self._gpus = HostName(host), tuple(sorted(chosen)) or None
         self.action_plan_again()
 
-    def action_script(self) -> None:
-        if self._plan is not None:
-            self._show_script = not self._show_script
-            pane = self.query_one("#plan", TextPane)
-            self._show_plan()
-            pane.scroll_rows(-pane.row_count)
-            pane.focus()
-
-    def action_copy_command(self) -> None:
-        if (plan := self._plan) is not None:
-            self.app.copy_to_clipboard(plan.script)
-            self.notify(
-                _("Copied the script that {host} would run").format(host=plan.host), markup=False
-            )
-
-    def action_copy_profile(self) -> None:
-        if (entry := self.entry) is not None:
-            self.run_worker(self._copied(entry), group="copy", exclusive=True)
-
-    async def _copied(self, entry: ProfileEntry) -> None:
-        target = await copy_profile(self, entry)
-        if target is not None:
-            self._list_profiles()
-            self.query_one("#profiles", RowList).select(str(target))
-
-    def action_edit(self) -> None:
-        entry = self.entry
-        if entry is not None and edit_file(self, entry.path, shipped=entry.origin == "shipped"):
-            self._list_profiles()
-            self._plan_soon()
-
     @on(Button.Pressed, "#go")
     def _pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -281,7 +292,7 @@ class LaunchScreen(CockpitScreen):
             return
         finally:
             self._busy = ""
-            self._show_plan()
+            self.show_plan()
         open_run(self.app, run)
 
     def hear(self, event: Event) -> None:

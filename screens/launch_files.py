@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.screen import Screen
 
 from cockpit.domain.text import safe_line
-from cockpit.engine.api import ProfileEntry
+from cockpit.engine.api import LaunchPlan, ProfileEntry
 from cockpit.i18n import _
 from cockpit.screens.dialogs import TextPrompt
 from cockpit.screens.terminal import lend_terminal
@@ -27,21 +27,33 @@ def read_text(path: Path) -> str:
         return f"# {error.strerror or error}"
 
 
-async def copy_profile(screen: Screen[None], entry: ProfileEntry) -> Path | None:
-    """Ask for a path, write a copy there that is the person's own; None when nothing was written."""
+def past_text(plan: LaunchPlan) -> str:
+    """The profile that a run of the past had, with its changes written into it."""
+    from cockpit.engine.origins import toml_of
+
+    return "" if plan.origin is None else toml_of(plan.origin)
+
+
+async def copy_profile(
+    screen: Screen[None], entry: ProfileEntry, text: str | None = None
+) -> Path | None:
+    """Ask for a path, write a copy there that is the person's own; None when nothing was written.
+
+    `text` is what is written where no file holds it.
+    """
     folder = _own_folder(screen)
     typed = await screen.app.push_screen_wait(
         TextPrompt(
             _("A profile of your own from {name}").format(name=safe_line(entry.name)),
             body=_("The copy is a plain file; e edits it."),
-            value=str(folder / f"{entry.path.stem}.toml"),
+            value=str(folder / f"{entry.path.stem if text is None else entry.name}.toml"),
             check=_check_target,
         )
     )
     if not typed:
         return None
     target = _path(typed)
-    why = await asyncio.to_thread(_write_copy, entry.path, target)
+    why = await asyncio.to_thread(_write_copy, entry.path, target, text)
     if why is not None:
         screen.notify(why, severity="warning", markup=False)
         return None
@@ -70,11 +82,11 @@ def _check_target(typed: str) -> tuple[bool, str]:
     return True, _("a new file in {folder}").format(folder=target.parent)
 
 
-def _write_copy(source: Path, target: Path) -> str | None:
+def _write_copy(source: Path, target: Path, text: str | None) -> str | None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:
-            file.write(source.read_bytes()[:MOST_BYTES])
+            file.write(source.read_bytes()[:MOST_BYTES] if text is None else text.encode())
     except OSError as error:
         return f"{target}: {error.strerror or error}"
     return None

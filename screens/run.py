@@ -22,9 +22,10 @@ from cockpit.errors import CockpitError
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen
 from cockpit.screens.navigation import open_incident
-from cockpit.screens.run_actions import apply_remedy, read_profile, save_log, show_error, stop_run
+from cockpit.screens.run_actions import apply_remedy, save_log, show_error, stop_run
 from cockpit.screens.run_explained import explain_run
 from cockpit.screens.run_facts import (
+    earlier_incidents,
     empty_words,
     ending_words,
     facts_of,
@@ -32,6 +33,7 @@ from cockpit.screens.run_facts import (
     step_paras,
 )
 from cockpit.screens.run_lines import lines_of, trouble_lines
+from cockpit.screens.run_remark import write_remark
 from cockpit.screens.terminal import lend_terminal
 from cockpit.widgets.log_pane import LogPane
 from cockpit.widgets.log_view import LogView
@@ -51,18 +53,13 @@ class RunScreen(CockpitScreen):
     MODE = "runs"
     CSS_PATH = "run.tcss"
     HINTS = (
-        "log.follow",
-        "log.search",
-        "run.apply",
-        "run.stop",
-        "log.wrap",
-        "log.save",
-        "run.zoom",
-    )
+        "log.follow", "log.search", "run.apply", "run.stop", "log.wrap", "log.save", "run.zoom",
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "apply", _("apply"), id="run.apply", tooltip=_("The first remedy, after its diff")),
         Binding("x", "stop", _("stop"), id="run.stop", tooltip=_("Asks first, and says what follows")),
-        Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("The same profile on the Launch screen")),
+        Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("As it was, on the Launch screen")),
+        Binding("M", "remark", _("remark"), show=False, id="run.remark", tooltip=_("A line of yours about this run")),
         Binding("v", "visit", _("shell"), id="run.visit", tooltip=_("ssh to its host in this terminal")),
         Binding("b", "browse", _("open port"), id="run.browse", tooltip=_("Its forwarded port in the browser")),
         Binding("z", "zoom", _("zoom"), id="run.zoom", tooltip=_("The log alone, or all of it")),
@@ -78,6 +75,7 @@ class RunScreen(CockpitScreen):
         self._log: RunLog | None = None
         self._losses: deque[float] = deque(maxlen=LOSSES_KEPT)
         self._drawn: tuple[object, ...] = ()
+        self._earlier: list[Incident] = []
 
     @property
     def run_id(self) -> RunId:
@@ -106,6 +104,12 @@ class RunScreen(CockpitScreen):
             return
         view = self.view
         log_view.show(self._log, None if view is None else view.started_s)
+        self.run_worker(self._recall(), group="recall")
+
+    async def _recall(self) -> None:
+        self._earlier = await earlier_incidents(self.engine, self._run_id)
+        self._drawn = ()
+        self.pull()
 
     def on_unmount(self) -> None:
         if self._log is not None:
@@ -148,7 +152,8 @@ class RunScreen(CockpitScreen):
 
     def _show_run(self, view: RunView) -> None:
         self.query_one(RunHeader).show(facts_of(self.engine, view, tuple(self._losses)))
-        self.query_one("#run-state", TextPane).show(step_paras(self.engine, view, self.look))
+        paras = step_paras(self.engine, view, self.look, self._earlier)
+        self.query_one("#run-state", TextPane).show(paras)
         self.query_one(LogView).set_words(
             ending=ending_words(view),
             link=link_words(self.engine, view),
@@ -226,6 +231,10 @@ class RunScreen(CockpitScreen):
 
             open_relaunch(self.app, view)
 
+    def action_remark(self) -> None:
+        if (view := self.view) is not None:
+            self.run_worker(write_remark(self, view), group="remark", exclusive=True)
+
     def action_visit(self) -> None:
         if (view := self.view) is not None:
             why = lend_terminal(self.app, self.engine.shell_argv(view.host))
@@ -236,15 +245,18 @@ class RunScreen(CockpitScreen):
         view = self.view
         if view is None:
             return
-        profile = read_profile(self.engine, view.profile) or {}
-        forward = profile.get("forward")
-        ports = list(forward) if isinstance(forward, dict) else []
-        if not ports:
+        forwards = self.engine.around(view.run).forwards
+        if not forwards:
             self.notify(
                 _("{name} forwards no port").format(name=safe_line(view.profile)), markup=False
             )
             return
-        self.app.open_url(f"http://localhost:{int(ports[0])}/")
+        opened = next((one for one in forwards if one.is_open), None)
+        if opened is None:
+            words = _("Port {port} is not forwarded now").format(port=forwards[0].local_port)
+            self.notify(words, severity="warning", markup=False)
+            return
+        self.app.open_url(f"http://localhost:{opened.local_port}/")
 
     def action_zoom(self) -> None:
         self.toggle_class("-zoomed")

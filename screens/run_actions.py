@@ -240,6 +240,7 @@ async def apply_remedy(screen: Screen[None], incident: Incident) -> None:
                 _tell_stopped(app, name, report)
                 return
         run = await engine.launch(plan or await _plan(engine, incident, overrides))
+        engine.incidents.set_state(incident.key, "closed", f"relaunched_as:{run}")
     except CockpitError as error:
         show_error(app, _("{name} was not relaunched").format(name=name), error)
         return
@@ -251,6 +252,9 @@ async def apply_remedy(screen: Screen[None], incident: Incident) -> None:
 async def _plan(engine: EngineApi, incident: Incident, overrides: Sequence[str]) -> LaunchPlan:
     assert incident.profile is not None
     hosts = () if incident.host is None else (incident.host,)
+    past = None if incident.run is None else engine.past(incident.run)
+    if past is not None and past.has_origin:  # with the changes that the run had already
+        return await engine.plan_again(past.run, hosts=hosts, overrides=overrides)
     return await engine.plan(incident.profile, hosts=hosts, overrides=overrides)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cockpit.domain.models import GpuSample
+from cockpit.domain.incidents import Incident
+from cockpit.domain.models import GpuSample, RunId
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
-from cockpit.domain.units import bytes_text, mib_text
+from cockpit.domain.units import bytes_text, duration_text, mib_text
 from cockpit.i18n import _
+from cockpit.i18n.messages import describe_incident, explain
 from cockpit.widgets.host_words import age_text
 from cockpit.widgets.log_time import clock
 from cockpit.widgets.look import Look
@@ -25,7 +28,7 @@ from cockpit.widgets.run_words import (
 from cockpit.widgets.text_pane import BLANK, Para, Role
 
 if TYPE_CHECKING:
-    from cockpit.engine.api import EngineApi
+    from cockpit.engine.api import EngineApi, Forwarded
 
 
 def cards_of(engine: EngineApi, view: RunView) -> list[GpuSample]:
@@ -88,7 +91,9 @@ def empty_words(engine: EngineApi, view: RunView) -> str:
     return words
 
 
-def step_paras(engine: EngineApi, view: RunView, look: Look) -> list[Para]:
+def step_paras(
+    engine: EngineApi, view: RunView, look: Look, earlier: Sequence[Incident] = ()
+) -> list[Para]:
     """Steps of a run's life with their marks, then facts about it."""
     done: tuple[str, Role] = (look.glyphs.done, "ok")
     going: tuple[str, Role] = (look.glyphs.connecting, "muted")
@@ -106,7 +111,7 @@ def step_paras(engine: EngineApi, view: RunView, look: Look) -> list[Para]:
         ready = view.state == "ready" or (view.ended and view.exit_status == 0)
         lines.append(_row(done if ready else later if view.ended else going, _("ready")))
     else:
-        first = view.progress.step is not None
+        first = view.progress.step is not None or (view.ended and view.exit_status == 0)
         lines.append(
             _row(done if first else later if view.ended or not started else going, _("first step"))
         )
@@ -114,9 +119,11 @@ def step_paras(engine: EngineApi, view: RunView, look: Look) -> list[Para]:
         sign: tuple[str, Role] = (look.glyphs.lost, "fatal") if failed(view) else done
         when = "" if view.ended_s is None else clock(view.ended_s)
         lines.append(_row(sign, state_word(view), when))
-    return [*lines, BLANK, *_facts(view)]
+    return [*lines, BLANK, *_facts(view), *_around(engine, view), *_earlier(earlier)]
 
 
+_LABEL = 7
+_STEPS_SHOWN = 4
 _SERVERS = frozenset({"vllm", "sglang", "tgi", "trtllm", "ollama"})
 
 
@@ -128,16 +135,64 @@ def _facts(view: RunView) -> list[Para]:
     facts: list[tuple[str, str, Role]] = [(_("run"), view.run, "text")]
     if reason := reason_words(view):
         facts.append((_("note"), reason, "warn"))
+    if view.attempt > 1:
+        attempt = _("{number} of {limit}").format(number=view.attempt, limit=view.restarts + 1)
+        facts.append((_("try"), attempt, "text"))
     if view.leftover_pids:
         pids = ", ".join(map(str, view.leftover_pids[:12]))
         facts.append((_("left"), "pid " + pids, "warn"))
     if view.command:
-        facts.append((_("runs"), safe_line(" ".join(view.command), 400), "muted"))
+        facts.append((_("job"), safe_line(" ".join(view.command), 400), "muted"))
     if view.tags:
         facts.append((_("tags"), safe_line(", ".join(view.tags)), "muted"))
     if view.log_bytes is not None:
         facts.append((_("log"), bytes_text(view.log_bytes), "muted"))
-    return [
-        Para(((label.ljust(6), "muted"), (safe_line(text, 400), role)), hang=6)
-        for label, text, role in facts
+    if view.remark:
+        facts.append((_("remark"), view.remark, "strong"))
+    return [_fact(label, text, role) for label, text, role in facts]
+
+
+def _fact(label: str, text: str, role: Role) -> Para:
+    return Para(((label.ljust(_LABEL), "muted"), (safe_line(text, 400), role)), hang=_LABEL)
+
+
+def _around(engine: EngineApi, view: RunView) -> list[Para]:
+    """Its ports, its model, how old what is known is, what hooks and messages came to."""
+    around, past = engine.around(view.run), engine.past(view.run)
+    rows = [
+        _fact(_("port"), port_words(one), "text" if one.is_open else "warn")
+        for one in around.forwards
     ]
+    if around.model:
+        rows.append(_fact(_("model"), around.model, "text"))
+    if view.state == "unreachable" and past is not None:
+        age = duration_text(int(max(0.0, engine.wall_s() - past.seen_s)))
+        words = _("{state}, {age} ago").format(state=past.view.state, age=age)
+        rows.append(_fact(_("known"), words, "warn"))
+    for at_s, code, text in around.steps[-_STEPS_SHOWN:]:
+        message = explain(code, {"text": text})
+        rows.append(_fact(clock(at_s)[:5], message.headline, "muted"))
+    return rows
+
+
+async def earlier_incidents(engine: EngineApi, run: RunId) -> list[Incident]:
+    """What earlier sessions saw of a run, where this one has not seen it itself."""
+    known = {one.key for one in engine.incidents.all()}
+    return [one for one in await engine.past_incidents(run) if one.key not in known]
+
+
+def _earlier(incidents: Sequence[Incident]) -> list[Para]:
+    """What an earlier session saw go wrong with it."""
+    return [
+        _fact(clock(one.opened_s)[:5], describe_incident(one).title, "warn")
+        for one in incidents[:_STEPS_SHOWN]
+    ]
+
+
+def port_words(one: Forwarded) -> str:
+    """ "localhost:8000 -> 8000", or why not."""
+    way = f"localhost:{one.local_port} -> {one.remote_port}"
+    if one.is_open:
+        return way
+    why = _("taken on this computer") if one.code == "port_taken" else one.code.replace("_", " ")
+    return f"{way}  {why or _('not open')}"

@@ -9,14 +9,20 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from cockpit.domain.filter import FilterError, parse_filter
+from cockpit.domain.filter_fields import FilterRow
+from cockpit.domain.filter_nodes import Filter
+from cockpit.domain.filter_nodes import shown as words
 from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
 from cockpit.engine.events import Event, RunChanged
 from cockpit.i18n import _, ngettext
-from cockpit.screens.base import CockpitScreen
+from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
+from cockpit.screens.filter_words import caret_line
 from cockpit.screens.navigation import open_run
 from cockpit.screens.run_actions import stop_run
+from cockpit.screens.run_remark import write_remark
 from cockpit.widgets.filter_bar import FilterBar, FilterInput
 from cockpit.widgets.row_list import RowList
 from cockpit.widgets.run_row import Columns, RunRow
@@ -32,17 +38,19 @@ _SORTS: dict[str, tuple[str, SortKey]] = {
 }  # fmt: skip
 
 
-def matches(view: RunView, typed: str) -> bool:
-    """Every word is in the run's names, host, state or tags; `-word` and `!word` must not be."""
-    parts = (view.profile, view.run, place_text(view), view.kind, view.state, state_word(view))
-    text = " ".join((*parts, *view.tags)).casefold()
-    return all(_word_fits(word, text) for word in typed.casefold().split())
-
-
-def _word_fits(word: str, text: str) -> bool:
-    if len(word) > 1 and word[0] in "-!":
-        return word[1:] not in text
-    return word in text
+def matches(view: RunView, wanted: Filter, wall_s: float = 0.0) -> bool:
+    """Plain words are looked for in the run's names, host, state, tags and remark."""
+    words = (view.profile, place_text(view), view.kind, view.state, state_word(view), view.remark)
+    row = FilterRow(
+        view.host,
+        "unreachable" if view.state in ("lost", "unreachable") else "live",
+        tags=view.tags,
+        run=view.run,
+        view=view,
+        words=words,
+        took_s=elapsed_s(view, wall_s),
+    )
+    return wanted.truth(row) is True
 
 
 class RunsScreen(CockpitScreen):
@@ -52,10 +60,11 @@ class RunsScreen(CockpitScreen):
     CSS_PATH = "lists.tcss"
     HINTS = ("list.open", "run.launch", "run.stop", "runs.filter", "runs.sort")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", _("filter"), id="runs.filter", tooltip=_("Words narrow; -word leaves out")),
+        Binding("slash", "filter", _("filter"), id="runs.filter", tooltip=_("Words, tag:sft, took>2h, -done")),
         Binding("s", "sort", _("sort"), id="runs.sort"),
         Binding("x", "stop", _("stop"), id="run.stop", tooltip=_("Asks first, and says what follows")),
-        Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("The same profile on the Launch screen")),
+        Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("As it was, on the Launch screen")),
+        Binding("M", "remark", _("remark"), id="run.remark", tooltip=_("A line of yours about this run")),
         Binding("y", "copy", _("copy id"), show=False, id="run.copy"),
         Binding("l", "app.mode('launch')", _("launch"), show=False, id="run.launch"),
     ]  # fmt: skip
@@ -65,6 +74,7 @@ class RunsScreen(CockpitScreen):
         self._sort = "t"
         self._reversed = False
         self._filter = ""
+        self._wanted = Filter()
         self._drawn: tuple[object, ...] = ()
 
     def compose_body(self) -> ComposeResult:
@@ -72,7 +82,9 @@ class RunsScreen(CockpitScreen):
         yield FilterBar()
 
     def on_mount(self) -> None:
-        self.query_one(FilterInput).placeholder = _("words: qwen vast-a running; -done leaves out")
+        self.query_one(FilterInput).placeholder = _(
+            "qwen running tag:sft took>2h; -done leaves out"
+        )
         self.query_one(RowList).focus()
 
     def pull(self) -> None:
@@ -84,13 +96,14 @@ class RunsScreen(CockpitScreen):
             self._sort,
             self._reversed,
             self._filter,
+            self._wanted,
             rows.size,
         )
         if state == self._drawn:
             return
         self._drawn = state
         views = self.engine.runs.all()
-        shown = [view for view in views if matches(view, self._filter)]
+        shown = [view for view in views if matches(view, self._wanted, wall_s)]
         shown.sort(key=lambda view: _SORTS[self._sort][1](view, wall_s), reverse=self._reversed)  # type: ignore[arg-type, return-value]
         rows.show_columns(Columns.at(rows.inner_width).names())
         rows.show([RunRow.of(view, wall_s) for view in shown], empty=self._empty_words(len(views)))
@@ -140,6 +153,10 @@ class RunsScreen(CockpitScreen):
 
             open_relaunch(self.app, view)
 
+    def action_remark(self) -> None:
+        if (view := self._here) is not None:
+            self.run_worker(write_remark(self, view), group="remark", exclusive=True)
+
     def action_copy(self) -> None:
         if (view := self._here) is not None:
             self.app.copy_to_clipboard(view.run)
@@ -171,6 +188,16 @@ class RunsScreen(CockpitScreen):
 
     @on(FilterBar.Typed)
     def _typed(self, event: FilterBar.Typed) -> None:
+        """The last filter that could be read stays in force while one types."""
+        bar = self.query_one(FilterBar)
+        saved = services(self).options.filters
+        text = saved.get(event.text.strip().removeprefix("/"), event.text)
+        try:
+            self._wanted = parse_filter(text)
+        except FilterError as error:
+            bar.say(caret_line(error, 0), wrong=True)
+            return
+        bar.say("   ".join(words(term) for term in self._wanted.terms), wrong=False)
         self._filter = event.text.strip()
         self.pull()
 
@@ -189,6 +216,7 @@ class RunsScreen(CockpitScreen):
         if not self._filter and not bar.is_open:
             return False
         self._filter = bar.text = ""
+        self._wanted = Filter()
         bar.close()
         self.query_one(RowList).focus()
         self.pull()

@@ -101,8 +101,9 @@ class RunRow:
                 text = percent_text(view)
             line.add(" " * _GAP).add(text.rjust(columns.step))
         if columns.reason:
-            reason = cut_middle(reason_words(view), columns.reason)
-            _column(line, reason, columns.reason, look, style if reason else None)
+            reason = reason_words(view)
+            words = cut_middle(reason or safe_line(view.remark), columns.reason)
+            _column(line, words, columns.reason, look, style if reason else look.muted)
         if columns.run:
             _column(
                 line, cut_middle(safe_line(view.run), columns.run), columns.run, look, look.muted

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from cockpit.domain.incidents import Severity
 from cockpit.domain.models import GpuSample, HostSample, LinkState
 from cockpit.domain.occupancy import card_use
+from cockpit.domain.runs import RunView
 
 Kind: TypeAlias = Literal[
     "text", "memory", "percent", "celsius", "watt", "mhz", "count", "money", "time", "version"
@@ -34,6 +35,11 @@ class FilterRow:
     """Families of the open incidents here."""
     severity: Severity | None = None
     marked: bool = False
+    view: RunView | None = None
+    """In a list of runs: the run itself; the other fields tell of its host."""
+    words: tuple[str, ...] = ()
+    """What plain words are looked for in, beside the names."""
+    took_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,28 @@ def _net(row: FilterRow) -> Value:
     return (net.rx_mib_s or 0.0) + (net.tx_mib_s or 0.0)
 
 
+def _of_run(name: str) -> Callable[[FilterRow], Value]:
+    def read(row: FilterRow) -> Value:
+        value: Value = None if row.view is None else getattr(row.view, name)
+        return value
+
+    return read
+
+
+def _of_progress(name: str) -> Callable[[FilterRow], Value]:
+    def read(row: FilterRow) -> Value:
+        value: Value = None if row.view is None else getattr(row.view.progress, name)
+        return value
+
+    return read
+
+
 def _state(row: FilterRow) -> Value:
+    """A run's own word, and whether it did what it was for."""
+    view = row.view
+    if view is not None:
+        well = "done" if view.exit_status == 0 or view.by == "cockpit" else "failed"
+        return (view.state, well) if view.ended else (view.state,)
     return {"unreachable": "lost", "auth_failed": "auth", "host_key": "key"}.get(row.link, row.link)
 
 
@@ -158,6 +185,14 @@ FIELDS: Mapping[str, Field] = {
         Field("state", "text", _state),
         Field("age", "time", lambda row: row.age_s),
         Field("run", "text", lambda row: row.run),
+        Field("profile", "text", _of_run("profile")),
+        Field("kind", "text", _of_run("kind")),
+        Field("remark", "text", _of_run("remark"), ("note",)),
+        Field("code", "count", _of_run("exit_status")),
+        Field("took", "time", lambda row: row.took_s),
+        Field("step", "count", _of_progress("step")),
+        Field("loss", "count", _of_progress("loss")),
+        Field("eta", "time", _of_progress("eta_s")),
         Field("incident", "text", lambda row: row.incidents),
         Field("severity", "text", lambda row: row.severity),
         Field("driver", "version", lambda row: row.sample.facts.driver if row.sample else None),

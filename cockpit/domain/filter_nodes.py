@@ -59,7 +59,7 @@ class Text:
     word: str
 
     def truth(self, row: FilterRow) -> bool | None:
-        places = [row.host, row.run or "", row.platform or "", *row.tags]
+        places = [row.host, row.run or "", row.platform or "", *row.tags, *row.words]
         if row.gpu is not None:
             places.append(row.gpu.name)
             places += [text for one in row.gpu.processes for text in (one.user, one.name) if text]

@@ -59,6 +59,7 @@ AROUND_ENTRIES: Final[dict[str, Entry]] = {
         (_("Last known: {state}, {age} ago."),),
         (_('`cockpit hosts add {host} "ssh …"` brings it back.'),),
     ),
+    "relaunched_as": Entry((_("relaunched as {run}"), _("relaunched with the change"))),
     "run_gone_there": Entry(
         (
             _("{host} does not have {run} any more."),

@@ -91,6 +91,8 @@ def reason_text(state_why: str) -> str:
         family = key.rsplit("/", 2)[-2] if key.count("/") >= 2 else ""
         title = _(TITLES[family]) if family in TITLES else key
         return explain(code, {"title": title}).headline
+    if code == "relaunched_as":
+        return explain(code, {"run": key}).headline
     return explain(code).headline if not key and code in _ENTRIES else state_why
 
 

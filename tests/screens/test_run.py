@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cockpit.domain.models import HostName
+from cockpit.domain.past_runs import PastRun
 from cockpit.domain.runs import Progress
+from cockpit.engine.api import Around, Forwarded
 from cockpit.engine.fleet import GpuHistory
 from cockpit.errors import StorageError
+from cockpit.i18n.messages import reason_text
 from cockpit.screens.incidents import IncidentsScreen
 from cockpit.screens.launch import LaunchScreen
 from cockpit.screens.run import RunScreen
 from cockpit.widgets.glyphs import UNICODE
 from cockpit.widgets.log_view import LogView
 from cockpit.widgets.memory_chart import MemoryChart, binned, column_glyph
-from tests.screens.fake_engine import WALL_S, FakeLog, run_view
+from tests.screens.fake_engine import WALL_S, FakeLog, oom_incident, run_view
 from tests.screens.run_scenes import OOM, TRAINING, busy_engine, cockpit, plan_of, workers_done
 from tests.screens.run_scenes import WatchedApp as App
 
@@ -221,6 +225,74 @@ async def test_apply_starts_the_changed_run_and_goes_there() -> None:
         overrides = ('accelerate.args=["--batch", "4"]',)
         assert engine.asked("plan") == [("qwen-lora", (HostName("vast-a"),), None, overrides)]
         assert len(engine.asked("launch")) == 1
+
+
+async def test_an_incident_whose_remedy_was_applied_is_closed_and_not_offered_again() -> None:
+    engine = busy_engine()
+    engine.plans["qwen-lora"] = plan_of(engine.profile_entries[0])
+    async with cockpit(engine, *TO_OOM, "a", "tab", "enter") as (app, _pilot):
+        await workers_done(app)
+        closed = engine.incidents.get("r-7f3a:gpu_oom")
+        assert closed is not None
+        assert (closed.state, closed.state_why) == ("closed", "relaunched_as:r-new")
+        assert reason_text(closed.state_why) == "relaunched as r-new"
+
+
+async def test_apply_keeps_the_changes_that_the_run_had_already() -> None:
+    engine = busy_engine()
+    view = engine.runs.get(OOM)
+    assert view is not None
+    engine.past_runs[OOM] = PastRun(view, WALL_S, has_origin=True)
+    engine.plans[OOM] = plan_of(engine.profile_entries[0])
+    async with cockpit(engine, *TO_OOM, "a", "tab", "enter") as (app, _pilot):
+        await workers_done(app)
+        overrides = ('accelerate.args=["--batch", "4"]',)
+        assert engine.asked("plan_again") == [(OOM, (HostName("vast-a"),), None, overrides)]
+        assert len(engine.asked("launch")) == 1
+
+
+async def test_what_goes_along_with_a_run_is_on_its_page() -> None:
+    engine = busy_engine()
+    engine.put_run(run_view(OOM, remark="the good one"))
+    engine.arounds[OOM] = Around(
+        forwards=(
+            Forwarded(8000, 8001, is_open=True),
+            Forwarded(9000, 9000, is_open=False, code="port_taken"),
+        ),
+        model="Qwen/Qwen2.5-7B",
+        steps=((WALL_S, "hook_failed", "on_end: exit 3"),),
+    )
+    async with cockpit(engine, *TO_OOM, size=(200, 50)) as (app, _pilot):
+        for words in (
+            "localhost:8000 -> 8001", "taken on this computer", "Qwen/Qwen2.5-7B", "the good one",
+            "A hook failed: on_end: exit 3.",
+        ):  # fmt: skip
+            assert words in app.text
+        assert "runs train" not in app.text
+
+
+async def test_a_run_of_the_past_says_how_old_that_is_and_what_went_wrong_then() -> None:
+    engine = busy_engine()
+    view = run_view(OOM, state="unreachable")
+    engine.put_run(view)
+    engine.past_runs[OOM] = PastRun(replace(view, state="running"), WALL_S - 720)
+    engine.incidents._incidents.clear()
+    engine.remembered[OOM] = (oom_incident("run:r-7f3a/gpu_oom/torch"),)
+    async with cockpit(engine, *TO_OOM, size=(200, 50)) as (app, pilot):
+        await workers_done(app)
+        await pilot.pause()
+        assert "running, 12 m ago" in app.text
+        assert "Out of GPU memory" in app.text
+
+
+async def test_an_ended_run_that_went_well_has_had_its_first_step() -> None:
+    engine = busy_engine()
+    engine.put_run(run_view(OOM, state="exited", code=0, progress=Progress()))
+    async with cockpit(engine, *TO_OOM, size=(200, 50)) as (app, _pilot):
+        (row,) = [row for row in app.rows if "first step" in row]
+        (done,) = [row for row in app.rows if "sent to vast-a" in row]
+        sign = done[done.index("sent to") - 2]
+        assert row[row.index("first step") - 2] == sign
 
 
 async def test_apply_to_a_run_that_lives_says_that_it_is_stopped_first() -> None:

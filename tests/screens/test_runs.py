@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cockpit.domain.filter import parse_filter
 from cockpit.domain.models import HostName, RunId
+from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.engine.api import StopReport
 from cockpit.errors import LinkLost
 from cockpit.screens.run import RunScreen
 from cockpit.screens.runs import matches
 from cockpit.widgets.run_row import Columns, RunRow
 from cockpit.widgets.run_words import cards_text, failed, state_word
-from tests.screens.fake_engine import FakeEngine, run_view
+from tests.screens.fake_engine import WALL_S, FakeEngine, run_view
 from tests.screens.run_scenes import (
     OOM,
     QUEUED,
@@ -87,10 +90,89 @@ async def test_a_filter_that_fits_nothing_says_so() -> None:
         ("-running", False),
         ("!h100 sft", True),
         ("-zzz", True),
+        ("tag:sft", True),
+        ("tag:eval", False),
+        ("-tag:sft", False),
+        ("state:running step>800 loss<2", True),
+        ("state:failed", False),
+        ("took>30m & host:vast,h100", True),
+        ("code=1", False),
+        ("baseline", True),
     ],
 )
-def test_words_of_the_filter(typed: str, fits: bool) -> None:
-    assert matches(run_view(), typed) is fits
+def test_words_and_tests_of_the_filter(typed: str, fits: bool) -> None:
+    view = run_view(remark="the baseline")
+    assert matches(view, parse_filter(typed), WALL_S) is fits
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"state": "exited", "code": 0}, "done"),
+        ({"state": "exited", "code": 3}, "failed"),
+        ({"state": "lost"}, "failed"),
+        ({"state": "lost"}, "lost"),
+    ],
+    ids=["done", "exit", "lost-failed", "lost"],
+)
+def test_a_state_is_asked_for_by_its_own_word_or_by_how_it_went(
+    changes: dict[str, Any], word: str
+) -> None:
+    assert matches(run_view(**changes), parse_filter(f"state:{word}"))
+
+
+async def test_a_filter_that_cannot_be_read_says_so_and_the_last_one_stays() -> None:
+    async with cockpit(busy_engine(), "2", "slash", *"host:h100") as (app, pilot):
+        before = listed(app)
+        assert before and len(before) < 5
+        await pilot.press("space", "left_parenthesis")
+        await pilot.pause()
+        assert "something is missing at the end" in app.text
+        assert listed(app) == before
+
+
+async def test_a_line_about_a_run_is_kept_shown_and_found() -> None:
+    engine = busy_engine()
+    async with cockpit(engine, "2", "down", "down", "M") as (app, pilot):
+        assert "About llama-sft" in app.text
+        await pilot.press(*"good one", "enter")
+        await pilot.pause()
+        assert engine.asked("set_remark") == [(TRAINING, "good one")]
+        await pilot.press("slash", *"good")
+        await pilot.pause()
+        assert listed(app) == ["llama-sft"]
+
+
+async def test_a_run_that_was_started_from_here_is_launched_as_it_was_then() -> None:
+    engine = busy_engine()
+    view = engine.runs.get(OOM)
+    assert view is not None
+    engine.past_runs[OOM] = PastRun(view, WALL_S, has_origin=True)
+    origin = Origin("name = 'qwen-lora'  # as it was\n", "qwen-lora", overrides=("stop.int=3s",))
+    engine.plans[OOM] = replace(plan_of(engine.profile_entries[0]), origin=origin)
+    async with cockpit(engine, "2", "down", "R") as (app, pilot):
+        await pilot.pause(0.4)
+        assert engine.asked("plan_again") == [(OOM, ("vast-a",), view.gpus or None, ())]
+        assert f"as {OOM} was started" in app.text and "# as it was" in app.text
+        assert '"3s"' in app.text
+        await pilot.press("ctrl+g")
+        await pilot.pause()
+        await pilot.press("tab", "enter")
+        await pilot.pause()
+        assert engine.asked("launch")
+
+
+async def test_moving_on_in_the_list_leaves_the_past() -> None:
+    engine = busy_engine()
+    view = engine.runs.get(OOM)
+    assert view is not None
+    engine.past_runs[OOM] = PastRun(view, WALL_S, has_origin=True)
+    engine.plans[OOM] = plan_of(engine.profile_entries[0])
+    async with cockpit(engine, "2", "down", "R") as (app, pilot):
+        await pilot.pause(0.4)
+        await pilot.press("escape", "escape")
+        await pilot.pause(0.4)
+        assert f"as {OOM} was started" not in app.text
 
 
 async def test_an_empty_list_says_how_runs_get_here() -> None:
