@@ -59,6 +59,7 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         self.sent: "list[str]" = []
         self.left: "list[Process]" = []
         self.stop: "Json" = {}
+        self._environment: "dict[bytes, bytes] | None" = None
 
     # the loop
 
@@ -110,7 +111,11 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         self._members = None
 
     def environment(self) -> "dict[bytes, bytes]":
-        return dict(job_environment(self.spec, self.secrets, self.run, self.cards))
+        """Of the job, its hooks and its later attempts: it is put together once."""
+        if self._environment is None:
+            tell = self.events.note
+            self._environment = job_environment(self.spec, self.secrets, self.run, self.cards, tell)
+        return dict(self._environment)
 
     def reap(self) -> None:
         """Collect every child; orphans of the job come to us too."""
@@ -147,7 +152,7 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         job = self.job
         if self._members is None:
             started = (None, None) if job is None else (job.pid, job.start)
-            self._members = Members(self.run.id, started, os.getpid(), self.known_strays())
+            self._members = Members(self.run, started, os.getpid(), self.known_strays())
         return self._members
 
     # stopping

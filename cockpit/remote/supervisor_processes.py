@@ -5,7 +5,7 @@ import os
 import re
 import signal
 
-from supervisor_files import MIB, read_file  # type: ignore[import-not-found]
+from supervisor_files import MIB, Folder, read_file  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,13 +149,14 @@ class Members:
 
     def __init__(
         self,
-        run: str,
+        run: "Folder",
         job: "tuple[int | None, int | None]",
         supervisor: "int | None" = None,
         known: "Any" = None,
     ) -> None:
         """`job` is its pid and start; `known` are [pid, start] of others that were seen to be its own."""
-        self._mark = b"COCKPIT_RUN=" + run.encode()
+        self._mark = b"COCKPIT_RUN=" + os.fsencode(os.path.basename(run.path))
+        self._folder = os.fstat(run.fd)
         self._job = job
         self._supervisor = supervisor
         self._known: "dict[int, int]" = dict(noted_pairs(known))
@@ -190,7 +191,16 @@ class Members:
         return seeds
 
     def _is_marked(self, pid: int) -> bool:
-        return self._mark in read_file("/proc/%d/environ" % pid, 4 * MIB).split(b"\0")
+        items = read_file("/proc/%d/environ" % pid, 4 * MIB).split(b"\0")
+        return self._mark in items and self._is_ours(items)
+
+    def _is_ours(self, items: "list[bytes]") -> bool:
+        """Not so if it names the folder of a run that is called the same and kept elsewhere."""
+        named = [item[12:] for item in items if item.startswith(b"COCKPIT_DIR=")]
+        try:
+            return not named or os.path.samestat(os.stat(named[-1]), self._folder)
+        except OSError:
+            return True
 
     def _spared(self, table: "dict[int, Process]") -> "set[int]":
         """Ourselves, all above us, and the supervisor."""

@@ -51,7 +51,7 @@ class Run(Folder):  # type: ignore[misc]
     def members(self) -> "Members":
         supervisor = self.record("sup.json")
         job = (supervisor.get("job_pid"), supervisor.get("job_start"))
-        return Members(self.id, job, None, self.locks.record("hb").get("strays"))
+        return Members(self, job, None, self.locks.record("hb").get("strays"))
 
     def grace_s(self, asked: "Json") -> "tuple[float, float]":
         """How long INT and TERM may take: as asked for, else as the spec says."""
