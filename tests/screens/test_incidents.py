@@ -23,7 +23,7 @@ async def test_the_card_tells_the_whole_story() -> None:
         for words in (
             "Out of GPU memory", "qwen-lora vast-a:0", "22:12:47, 33 s ago",
             "What happened", "vast-a goes on costing 0.42 USD/h.",
-            "Why we think so", "log 405", "tried_mib 1792",
+            "Why we think so", "log 405", "tried 1.75 GiB",
             "What to do", "a applies it", '+ accelerate.args = ["--batch", "4"]',
             "What became of it", "open since 22:12:47",
         ):  # fmt: skip
