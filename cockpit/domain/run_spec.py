@@ -81,6 +81,8 @@ class RunSpec:
     stop: StopGrace = field(default_factory=StopGrace)
     run_root: str | None = None
     """Folder for the run's files; None lets the host choose."""
+    data_dir: str | None = None
+    """Folder for caches of models and kernels; None leaves them where the host has room."""
     log_max_mib: int | None = 512
     """Beyond it the middle of the log is given back to the disk; offsets stay. None keeps all."""
     log_share_pct: float | None = 5.0
@@ -115,6 +117,7 @@ def encode_spec(spec: RunSpec) -> dict[str, Json]:
         "gpus": None if spec.gpus is None else _encode_gpus(spec.gpus),
         "stop": {"int_s": spec.stop.int_s, "term_s": spec.stop.term_s},
         "run_root": spec.run_root,
+        "data_dir": spec.data_dir,
         "log_max_mib": spec.log_max_mib,
         "log_share_pct": spec.log_share_pct,
         "disk_free_mib": spec.disk_free_mib,

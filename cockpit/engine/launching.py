@@ -193,6 +193,7 @@ class Launcher:
             gpus=self._gpu_request(plan),
             stop=StopGrace(profile.stop.int_s, profile.stop.term_s),
             run_root=self._parts.hosts[plan.host].run_root,
+            data_dir=self._parts.hosts[plan.host].data_dir,
             log_max_mib=profile.log.max_mib,
             log_share_pct=None if "max_mib" in profile.log.model_fields_set else LOG_SHARE_PCT,
             disk_free_mib=(profile.needs.disk_mib or 0) if profile.needs is not None else 0,

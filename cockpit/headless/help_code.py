@@ -26,12 +26,13 @@ _USUAL_REMEDIES: Final = 5
 
 
 def main(args: argparse.Namespace) -> int:
-    if args.code:
-        told = lines(args.code)
-    else:
-        told = sorted({*codes(), *TITLES, *BY_ID}) if args.json else _index()
+    told = lines(args.code) if args.code else _known() if args.json else _index()
     print(json.dumps({"code": args.code, "text": told}) if args.json else "\n".join(told))
     return 0
+
+
+def _known() -> list[str]:
+    return sorted({*codes(), *TITLES, *BY_ID})
 
 
 def _index() -> list[str]:

@@ -18,6 +18,8 @@ _CODES = {
     "relaunch_failed": "run_relaunch_failed",
     "log_not_trimmed": "run_log_not_trimmed",
     "ends_at_logout": "run_ends_at_logout",
+    "caches_moved": "run_caches_moved",
+    "activation_failed": "run_activation_failed",
 }
 """A disk that fills is told as an incident, a stop by its own report."""
 

@@ -75,6 +75,14 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("Make it there, or change cwd in the profile."),),
     ),
+    "launch_failed:no_environment": Entry(
+        (
+            _("{path} is not on {host}: the Python environment of the profile is missing there."),
+            _("The Python environment of the profile is not on {host}."),
+        ),
+        (),
+        (_("Make it there (conda create, python -m venv, uv sync), or change the path in [env]."),),
+    ),
     "launch_failed:disk_full": Entry((_("The disk of {host} is full; the run was not started."),)),
     "launch_failed:no_inodes": Entry(
         (_("{host} has no inodes left: too many small files. The run was not started."),)
@@ -214,7 +222,10 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (_("{ended}"),),
     ),
     "run_attempt_ended": Entry(
-        (_("The last attempt ended with code {code}."), _("Signal {signal} ended the last attempt."))
+        (
+            _("The last attempt ended with code {code}."),
+            _("Signal {signal} ended the last attempt."),
+        )
     ),
     "run_restart_given_up": Entry(
         (_("It is not started again ({why})."), _("It is not started again.")),
@@ -248,6 +259,17 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
             ),
         ),
         (_("Nothing of it is deleted; it may fill the disk."),),
+    ),
+    "run_caches_moved": Entry(
+        (
+            _(
+                "Caches of models and kernels go to {path}: the home has little room, or takes nothing."
+            ),
+        )
+    ),
+    "run_activation_failed": Entry(
+        (_("The activation scripts of the conda environment failed, or did not end in time."),),
+        (_("The run goes on with the environment's own folders in front of PATH."),),
     ),
     "run_ends_at_logout": Entry(
         (

@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 
+import supervisor_environment as environment  # type: ignore[import-not-found]
 from supervisor_files import (  # type: ignore[import-not-found]
     Refused,
     lock_within,
@@ -16,7 +17,7 @@ from supervisor_run import Run  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
     Json = dict[str, Any]
 
@@ -121,10 +122,14 @@ def hook_command(text: str) -> "list[bytes]":
 
 
 def job_environment(
-    spec: "Json", secrets: "dict[str, str]", run: "Run", cards: "list[Json]"
+    spec: "Json",
+    secrets: "dict[str, str]",
+    run: "Run",
+    cards: "list[Json]",
+    tell: "Callable[..., None]",
 ) -> "dict[bytes, bytes]":
     """The host's own, then what the profile sets, then what no one may set."""
-    env = dict(os.environb)
+    env = environment.host_environment()
     for defaults in (spec["env_defaults"], JOB_DEFAULTS):
         for name, value in defaults.items():
             env.setdefault(name.encode(), to_bytes(value))
@@ -132,6 +137,13 @@ def job_environment(
         env.update((name.encode(), to_bytes(value)) for name, value in given.items())
     first = [os.fsencode(to_path(folder)) for folder in spec["path_first"]]
     env[b"PATH"] = b":".join(first + [env.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin"])
+    environment.expand_prefixes(env)
+    caches = environment.move_caches(env, spec.get("data_dir"), os.path.dirname(run.path))
+    if caches is not None:
+        tell("caches_moved", path=caches)
+    environment.complete(env)
+    if not environment.activate(env):
+        tell("activation_failed")
     return marked(env, run, cards)
 
 

@@ -79,6 +79,7 @@ SPEC_FORM: "dict[str, Callable[[Any], bool]]" = {
     "gpus": lambda value: value is None or is_request_for_cards(value),
     "stop": lambda value: all(is_amount(value[key]) for key in ("int_s", "term_s")),
     "run_root": lambda value: value is None or is_text(value),
+    "data_dir": lambda value: value is None or is_text(value),
     "log_max_mib": lambda value: value is None or is_amount(value),
     "log_share_pct": lambda value: value is None or is_amount(value),
     "disk_free_mib": is_amount,

@@ -6,6 +6,7 @@ import select
 import shutil
 import time
 
+from supervisor_environment import check_python  # type: ignore[import-not-found]
 from supervisor_files import (  # type: ignore[import-not-found]
     Folder,
     Refused,
@@ -31,6 +32,7 @@ def check_cwd(spec: "Json") -> None:
     if not os.path.isdir(cwd) or not os.access(cwd, os.X_OK):
         raise Refused("no_cwd", path=cwd)
     check_space(cwd, spec["disk_free_mib"])
+    check_python(spec)
 
 
 def claim(folder: str, spec: "Json", host: str) -> str:
