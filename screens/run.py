@@ -32,6 +32,7 @@ from cockpit.screens.run_facts import (
     link_words,
     step_paras,
 )
+from cockpit.screens.run_fetch import fetch_results
 from cockpit.screens.run_lines import lines_of, trouble_lines
 from cockpit.screens.run_remark import write_remark
 from cockpit.screens.terminal import lend_terminal
@@ -60,6 +61,7 @@ class RunScreen(CockpitScreen):
         Binding("x", "stop", _("stop"), id="run.stop", tooltip=_("Asks first, and says what follows")),
         Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("As it was, on the Launch screen")),
         Binding("M", "remark", _("remark"), show=False, id="run.remark", tooltip=_("A line of yours about this run")),
+        Binding("F", "fetch", _("fetch results"), show=False, id="run.fetch", tooltip=_("Results, as [fetch] says")),
         Binding("v", "visit", _("shell"), id="run.visit", tooltip=_("ssh to its host in this terminal")),
         Binding("b", "browse", _("open port"), id="run.browse", tooltip=_("Its forwarded port in the browser")),
         Binding("z", "zoom", _("zoom"), id="run.zoom", tooltip=_("The log alone, or all of it")),
@@ -234,6 +236,10 @@ class RunScreen(CockpitScreen):
     def action_remark(self) -> None:
         if (view := self.view) is not None:
             self.run_worker(write_remark(self, view), group="remark", exclusive=True)
+
+    def action_fetch(self) -> None:
+        if (view := self.view) is not None:
+            fetch_results(self, view)
 
     def action_visit(self) -> None:
         if (view := self.view) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cockpit.domain.code_files import SENT_NOTE
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import GpuSample, RunId
 from cockpit.domain.runs import RunView
@@ -100,7 +101,9 @@ def step_paras(
     later: tuple[str, Role] = (look.glyphs.dot, "muted")
     started = view.started_s is not None
     at = "" if view.started_s is None else clock(view.started_s)
-    lines = [
+    sent = dict(view.notes).get(SENT_NOTE)
+    lines = [] if sent is None else [_row(done, _("code sent"), safe_line(sent, 120))]
+    lines += [
         _row(
             done if started or view.state != "queued" else going,
             _("sent to {host}").format(host=view.host),

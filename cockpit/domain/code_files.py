@@ -10,6 +10,9 @@ from typing import Literal, TypeAlias
 from cockpit.domain.text import safe_line
 
 LARGEST_SHOWN = 10
+CWD_NOTE = "code_cwd"
+SENT_NOTE = "code_sent"
+"""Notes of a run: where its code went, and what sending it came to."""
 SHOWN_AT_MOST = 20
 """Names of what is left out, of each reason."""
 

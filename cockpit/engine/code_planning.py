@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cockpit.domain.code_files import CodePlan, LeftOut
+from cockpit.domain.code_files import CWD_NOTE, CodePlan, LeftOut
 from cockpit.domain.globs import is_inside
 from cockpit.domain.runs import RunView
 from cockpit.domain.units import bytes_text
 from cockpit.engine.api import Check, LaunchPlan
 from cockpit.engine.bounds import within
 from cockpit.engine.code_list import CodeWish, plan_code
-from cockpit.engine.code_record import CWD_NOTE
 from cockpit.errors import CockpitError, Fact, LaunchFailed
 from cockpit.transport.own_thread import in_own_thread
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.config.paths import Home, ensure_private_dir
-from cockpit.domain.code_files import CodePlan
+from cockpit.domain.code_files import CWD_NOTE, CodePlan
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.engine import code_git
@@ -17,8 +17,6 @@ from cockpit.engine.mirror import mirror_path
 from cockpit.errors import StorageError
 
 DIFF_NAME = "code.diff"
-CWD_NOTE = "code_cwd"
-SENT_NOTE = "code_sent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from cockpit.domain.code_files import CodePlan
+from cockpit.domain.code_files import SENT_NOTE, CodePlan
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_spec import RunSpec
@@ -16,7 +16,7 @@ from cockpit.engine.bounds import within
 from cockpit.engine.code_list import plan_code
 from cockpit.engine.code_pack import Hashed, hashed, tree_hash
 from cockpit.engine.code_planning import code_wish, too_large
-from cockpit.engine.code_record import SENT_NOTE, CodeRecord, keep_diff, record_of
+from cockpit.engine.code_record import CodeRecord, keep_diff, record_of
 from cockpit.engine.code_sync import CodeSent, CodeSync
 from cockpit.engine.courier import OpenCourier, open_shipped_courier
 from cockpit.engine.host_runs import HostRuns

@@ -132,10 +132,12 @@ class Fetcher:
                     return
                 fetched = await self._fetched(view, wish)
                 words = told(fetched, wish)
-                self.store.settle(host, run, wish, "done", words)
+                if view.ended:  # else its end brings the rest
+                    self.store.settle(host, run, wish, "done", words)
                 self._on_step(run, host, "fetched" if fetched.files else "fetched_nothing", words)
         except RunError as error:
-            self.store.settle(host, run, wish, "refused", error.code)
+            if view.ended:
+                self.store.settle(host, run, wish, "refused", error.code)
             self._failed(view, error)
         except CockpitError as error:  # tried again when the host is seen again
             self._failed(view, error)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.domain.code_files import CWD_NOTE
 from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
 from cockpit.engine.api import Check, LaunchPlan
-from cockpit.engine.code_record import CWD_NOTE
 from cockpit.i18n.messages import explain
 from tests.builders.runs import HERE, Bench, make_bench
 from tests.engine.code_hosts import put

@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from cockpit.domain.code_files import CodeFile, CodePlan, GitState
+from cockpit.domain.code_files import SENT_NOTE, CodeFile, CodePlan, GitState
 from cockpit.domain.models import HostName, RunId
 from cockpit.engine.api import LaunchPlan
 from cockpit.engine.code_planning import code_checks
 from cockpit.engine.events import LaunchStep
 from cockpit.screens.launch_words import go_dialog
+from cockpit.screens.navigation import open_run
 from cockpit.screens.plan_words import code_words, plan_paras
+from cockpit.screens.run_facts import step_paras
+from cockpit.widgets.look import Look
+from tests.screens.fake_engine import FakeLog, run_view
 from tests.screens.run_scenes import busy_engine, cockpit, plan_of
 
 FILES = (CodeFile(b"train.py", 1200, 0o644), CodeFile("模型.bin".encode(), 5 << 20, 0o644))
@@ -66,3 +70,30 @@ async def test_what_was_fetched_is_said(step: str, words: str) -> None:
         engine.publish(LaunchStep(RunId("r-1"), HostName("h100"), step, 1.0, "2 files, in /x"))
         await pilot.pause()
         assert app.said == [words]
+
+
+async def test_results_are_fetched_when_somebody_asks() -> None:
+    engine = busy_engine()
+    engine.fetches.add(RunId("r-7"))
+    engine.runs.put(run_view("r-7", profile="qwen", host=HostName("h100")))
+    engine.logs[RunId("r-7")] = FakeLog(["hello"])
+    async with cockpit(engine) as (app, pilot):
+        open_run(app, RunId("r-7"))
+        await pilot.pause()
+        await pilot.press("F")
+        await pilot.pause()
+        assert engine.asked("fetch") == [(RunId("r-7"),)]
+        assert app.said == ["Fetching the results of qwen ..."]
+        engine.fetches.clear()
+        await pilot.press("F")
+        await pilot.pause()
+        assert app.said[-1].startswith("qwen asks for no results")
+
+
+def test_sending_is_a_step_of_the_run() -> None:
+    engine = busy_engine()
+    view = run_view("r-8", profile="qwen", host=HostName("h100"))
+    view = replace(view, notes=((SENT_NOTE, "3 s, 2 of 41 files"),))
+    paras = step_paras(engine, view, Look())
+    text = "".join(piece[0] for piece in paras[0].pieces)
+    assert text.endswith("code sent  3 s, 2 of 41 files")
