@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -104,3 +105,74 @@ async def test_a_wrong_env_file_names_its_line_and_not_its_text(desk: Desk) -> N
     desk.file(".env", "GOOD=1\nsecret without equals\n")
     done = await desk.call("run", path, env={"HF_TOKEN": TOKEN})
     assert done.code == 78 and "line 2" in done.err and "without equals" not in done.err
+
+
+KEYRING = f"""
+from keyring.backend import KeyringBackend
+class Keyring(KeyringBackend):
+    priority = 1
+    def get_password(self, service, name):
+        return {TOKEN!r} if (service, name) == ("cockpit", "HF_TOKEN") else None
+    def set_password(self, service, name, password): ...
+    def delete_password(self, service, name): ...
+"""
+
+
+async def test_a_keyrings_secret_is_in_no_command_line_from_start_to_stop(desk: Desk) -> None:
+    desk.file("test_backend.py", KEYRING)
+    env = {
+        "PYTHON_KEYRING_BACKEND": "test_backend.Keyring",
+        "PYTHONPATH": str(desk.folder),
+    }
+    script = "trap 'exit 5' INT; echo $HF_TOKEN >&2; touch seen; while :; do sleep 0.05; done"
+    path = secretive(desk, "held", script)
+    shown: set[str] = set()
+    done = asyncio.Event()
+
+    async def watch() -> None:
+        while not done.is_set():
+            shown.update(line for line in command_lines().split("\n") if TOKEN in line)
+            await asyncio.sleep(0.005)
+
+    watching = asyncio.ensure_future(watch())
+    run = (await desk.end_of(await desk.start("run", path, "--detach", env=env))).out.decode()
+    await until(lambda: (desk.user / "seen").exists(), "the job runs")
+    stopped = await desk.call("stop", run.strip(), env=env)
+    done.set()
+    await watching
+    assert stopped.code == 0 and shown == set()
+    assert TOKEN not in stopped.out.decode() + stopped.err
+    assert {Path(name).name for name in files_with(desk.user, TOKEN)} == {"log"}
+    assert {Path(name).name for name in files_with(desk.home, TOKEN)} <= {"log"}
+    assert files_with(desk.home, DOTENV) == files_with(desk.user, DOTENV) == []
+
+
+CRASH = """
+import sys
+from cockpit.cli import main
+from cockpit.engine.starting import Starter
+
+async def start(self, plan, spec, *more):
+    assert spec.secrets["HF_TOKEN"]
+    raise RuntimeError(f"{plan!r} {spec!r} {more!r}")
+
+Starter.start = start
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+async def test_a_crash_with_secrets_in_memory_tells_none_of_them(desk: Desk) -> None:
+    path = secretive(desk, "crash", "echo never")
+    crash = desk.file("crash.py", CRASH)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-X", "dev", crash, "run", path,
+        cwd=desk.folder, env={**desk.environ, "HF_TOKEN": TOKEN, "PYTHONASYNCIODEBUG": "1"},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    done = await desk.end_of(process)
+    assert done.code == 70 and "internal" in done.err
+    report = (desk.home / "cockpit.log").read_text()
+    assert "RuntimeError" in report
+    for text in (TOKEN, DOTENV):
+        assert text not in report + done.err + done.out.decode()
+        assert files_with(desk.home, text) == []
