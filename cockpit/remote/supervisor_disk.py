@@ -91,7 +91,7 @@ def lowness(room: "Json", factor: float) -> float:
     """Above 1 when less is free than `factor` times the low marks."""
     share_mib = min(room["total_mib"] * LOW_PCT / 100.0, ROOMY_MIB)
     low_mib = factor * max(LOW_MIB, share_mib)
-    worst = low_mib / max(room["free_mib"], 0.001)
+    worst = low_mib / max(room["free_mib"], 0.001) if room["total_mib"] else 0.0
     if room["inodes_free_pct"] is not None:
         worst = max(worst, factor * LOW_INODES_PCT / max(room["inodes_free_pct"], 0.001))
     return float(worst)

@@ -112,8 +112,9 @@ def disk_space(path: str) -> "Json":
 
 
 def check_space(path: str, needed_mib: int) -> None:
+    """A file system that counts no blocks at all says nothing about its room. Raises Refused."""
     room = disk_space(path)
-    if room["free_mib"] < needed_mib:
+    if room["free_mib"] < needed_mib and room["total_mib"]:
         raise Refused("disk_full", path=path, free_mib=room["free_mib"], needed_mib=needed_mib)
     if room["inodes_free_pct"] is not None and room["inodes_free_pct"] < INODES_FREE_PCT:
         raise Refused("no_inodes", path=path, inodes_free_pct=room["inodes_free_pct"])

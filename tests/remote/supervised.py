@@ -88,6 +88,11 @@ class Runs:
         (found,) = self.home.glob(f"**/v1/*/{run}")
         return found
 
+    @staticmethod
+    def folder_in(root: Path, run: str) -> Path:
+        (found,) = root.glob(f"v1/*/{run}")
+        return found
+
     def pid_in(self, name: str) -> int:
         return int((self.home / name).read_text())
 
