@@ -84,7 +84,9 @@ class History:
 
     def take(self, past: PastRun) -> None:
         """A host spoke of a run; it is written soon."""
-        self._runs[past.run] = past
+        waiting = self._runs.get(past.run)
+        if waiting is None or waiting.seen_s <= past.seen_s:
+            self._runs[past.run] = past
         self._flush_soon()
 
     def take_incident(self, incident: Incident) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
@@ -23,6 +23,8 @@ from cockpit.errors import Fact, StorageError
 if TYPE_CHECKING:
     from cockpit.engine.api import LaunchPlan
 
+FindMasker: TypeAlias = Callable[[HostName, RunId], Awaitable[Masker]]
+
 WRITE_EVERY_S: Final = 10.0
 """A step or a size that changed is written this often at most; a state at once."""
 REMARK_CHARS: Final = 200
@@ -38,6 +40,9 @@ class PastRuns:
         self._past: dict[RunId, PastRun] = {}
         self._written: dict[RunId, tuple[RunView, float]] = {}
         self._first_started_s: dict[RunId, float] = {}
+        self.find_masker: FindMasker = _nothing_known
+        """Whose values must not be kept, whatever a host says of its run."""
+        self._masking: set[asyncio.Task[None]] = set()
         self._ahead_s: dict[HostName, float] = {}
         """How far a host's clock is before ours."""
 
@@ -74,6 +79,8 @@ class PastRuns:
     async def close(self, limit_s: float) -> None:
         if self._loading is not None:
             await end(self._loading)
+        if self._masking:
+            await asyncio.wait(self._masking, timeout=limit_s)
         await self.history.close(limit_s)
 
     # -- what is known ---------------------------------------------------------------------
@@ -109,7 +116,18 @@ class PastRuns:
             if is_soon or (is_same and view.ended):
                 return
         self._written[view.run] = (view, wall_s)
-        self.history.take(past)
+        task = asyncio.ensure_future(self._take(past))
+        self._masking.add(task)
+        task.add_done_callback(self._masking.discard)
+
+    async def _take(self, past: PastRun) -> None:
+        self.history.take(masked_past(past, await self.find_masker(past.host, past.run)))
+
+    async def settled(self) -> None:
+        """Everything that was told is with the history."""
+        while self._masking:
+            await asyncio.wait(self._masking)
+        await self.history.flush()
 
     def heard(self, event: Event) -> None:
         if isinstance(event, IncidentChanged):
@@ -139,19 +157,39 @@ class PastRuns:
         if origin is not None:
             from cockpit.engine.origins import masked
 
-            await self.history.keep_origin(past, masked(origin, masker))
+            await self.history.keep_origin(masked_past(past, masker), masked(origin, masker))
 
     async def set_remark(self, view: RunView, remark: str) -> None:
         """Write a person's line to a run. Raises StorageError."""
         words = safe_line(remark).strip()[:REMARK_CHARS]
         past = self._past.get(view.run) or self._as_past(view, self._parts.clock.wall_s())
-        if not await self.history.set_remark(past, words):
+        masker = await self.find_masker(view.host, view.run)
+        words = masker.text(words)
+        if not await self.history.set_remark(masked_past(past, masker), words):
             raise StorageError("remark_not_kept", run=view.run)
         self._past[view.run] = replace(past, view=replace(past.view, remark=words))
         self._book.remark(view.run, words)
 
     def _trouble(self, code: str, facts: Mapping[str, Fact]) -> None:
+        if code == "history_set_aside":
+            self._written.clear()  # what hosts still have is written again
         self._parts.bus.publish(OwnTrouble(code, dict(facts), self._parts.clock.wall_s()))
 
 
-Told = Callable[[HostName, RunRecord, RunView], None]
+def masked_past(past: PastRun, masker: Masker) -> PastRun:
+    """The run without any secret's value: a profile may have put one into its command."""
+    if not masker:
+        return past
+    view = past.view
+    return replace(
+        past,
+        view=replace(
+            view,
+            command=tuple(masker.text(word) for word in view.command),
+            notes=tuple((name, masker.text(text)) for name, text in view.notes),
+        ),
+    )
+
+
+async def _nothing_known(_host: HostName, _run: RunId) -> Masker:
+    return Masker()

@@ -13,18 +13,15 @@ from cockpit.config.hosts import HostSpec
 from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, HostSample, RunId
-from cockpit.domain.past_runs import Origin, PastRun
+from cockpit.domain.past_runs import Origin
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
 from cockpit.domain.runs import RunView
 from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import (
-    Around,
     Check,
-    Forwarded,
     LaunchPlan,
     ProfileEntry,
-    RunLog,
     RunStore,
     StopReport,
 )
@@ -39,12 +36,12 @@ from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
+from cockpit.engine.runs_past import RunsPast
 from cockpit.engine.save_log import save_log
 from cockpit.engine.services import RunsService
 from cockpit.engine.starting import Starter
-from cockpit.engine.watched_log import WatchedLog
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import RunError, RunUnknown, UsageError
+from cockpit.errors import RunError, UsageError
 from cockpit.transport.base import HostTransport
 
 if TYPE_CHECKING:  # pydantic, which `ps` or `logs` have no use for
@@ -62,7 +59,7 @@ def full_runs(parts: EngineParts, *, follow_live: bool = True) -> RunsService:
     return Runs(parts, make_agent, random.random, follow_live=follow_live)
 
 
-class Runs:
+class Runs(RunsPast):
     """The RunsService of an engine that starts jobs: the engine tells it of links, front ends ask it."""
 
     def __init__(
@@ -79,6 +76,7 @@ class Runs:
         self._life = RunLife(parts, self._transports)
         self.book = self._life.book
         self.past = self._life.past
+        self.past.find_masker = self._masker
         self._life.around_runs.acts_for_all = follow_live
         self._life.around_runs.stop = self.stop
         self._launcher: Launcher | None = None
@@ -90,6 +88,7 @@ class Runs:
         self._hosts: dict[HostName, HostRuns] = {}
         self._maskers: dict[RunId, Masker] = {}
         self._removing: set[asyncio.Task[None]] = set()
+        self._reading: set[asyncio.Task[None]] = set()
         self._is_closing = False
         follow = FollowParts(
             parts.home, parts.clock, self._life.listener, self._masker, self._life.ended
@@ -161,7 +160,7 @@ class Runs:
         await self._care.close()
         await self._life.close()
         await self.fetcher.close()
-        await end(*self._removing)
+        await end(*self._removing, *self._reading)
         await asyncio.gather(*(runs.close() for runs in self._hosts.values()))
 
     def of_host(self, host: HostName) -> HostRuns:
@@ -213,20 +212,6 @@ class Runs:
         """Raises ProfileError, NotNow, UsageError, LaunchFailed, TransportError."""
         return await self._planned(profile, hosts, gpus, overrides)
 
-    async def plan_again(
-        self,
-        run: RunId,
-        *,
-        hosts: Sequence[HostName] = (),
-        gpus: Sequence[int] | None = None,
-        overrides: Sequence[str] = (),
-    ) -> LaunchPlan:
-        """As `plan`, of the profile text and the overrides that a run was started from."""
-        origin = await self.past.history.origin(run)
-        if origin is None:
-            raise RunUnknown("run_not_from_here", run=run)
-        return await self._planned(origin, hosts, gpus, overrides)
-
     async def _planned(
         self,
         source: str | Origin,
@@ -244,30 +229,6 @@ class Runs:
         if isinstance(source, Origin) and source.notified and not plan.profile.notify.urls:
             checks = (*checks, Check("notify_not_kept", "warning"))
         return replace(plan, origin=origin, checks=checks)
-
-    def past_run(self, run: RunId) -> PastRun | None:
-        return self.past.get(run)
-
-    async def past_incidents(self, run: RunId) -> Sequence[Incident]:
-        return await self.past.history.incidents(run)
-
-    async def set_remark(self, run: RunId, remark: str) -> None:
-        """Raises RunUnknown, StorageError."""
-        await self.past.set_remark(self.book.find(run), remark)
-
-    def around(self, run: RunId) -> Around:
-        return self._life.around(run)
-
-    def host_forwards(self, host: HostName) -> Sequence[Forwarded]:
-        return self._own_forwards.states(host)
-
-    def adopt(self, run: RunId) -> None:
-        """Do for this run what its profile wants beside it; an engine that follows all does it for all."""
-        self._life.adopt(run)
-
-    async def settled(self, run: RunId, limit_s: float) -> None:
-        """Wait for what is still done for a run: its hooks and messages."""
-        await self._life.around_runs.settled(run, limit_s)
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
         from cockpit.engine.launching import overrides_of
@@ -335,9 +296,6 @@ class Runs:
         followers = self.of_host(view.host).followers
         follower = followers.watch(view.run)
         return follower, lambda: followers.unwatch(follower)
-
-    def log(self, run: RunId) -> RunLog:
-        return WatchedLog(*self.watch(run))
 
     def fetch(self, run: RunId) -> bool:
         """Raises RunUnknown."""
