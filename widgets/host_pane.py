@@ -18,6 +18,7 @@ from cockpit.widgets.drawing import Line, Piece, pieces_width
 from cockpit.widgets.host_words import (
     age_text,
     cards_text,
+    idle_text,
     reason,
     sentence,
     source_text,
@@ -174,7 +175,8 @@ def _right_parts(face: HostFace, look: Look) -> list[list[Piece]]:
             [(words, look.muted if state.link == "connecting" else link_style(face, look))]
         )
     if price := price_text(face.price_per_h, face.currency):
-        parts.append([(price, tone.text)])
+        idle = idle_text(state, face.now_s)
+        parts.append([(price, tone.text), *([(", " + idle, tone.warn)] if idle else [])])
     if state.latest is not None:
         parts += _load_parts(state.latest, look, tone, old=face.old)
     if platform := (face.platform or (state.facts.platform if state.facts else None)):

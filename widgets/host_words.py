@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cockpit.domain.models import GpuSample, HostSample
+from cockpit.domain.occupancy import IDLE_TOLD_S
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, mib_text
 from cockpit.engine.fleet import HostState
@@ -128,3 +129,11 @@ def temp_is_throttled(gpu: GpuSample) -> bool:
         reason in ("thermal_sw", "thermal_hw", "hw_slowdown", "power_brake")
         for reason in gpu.throttle or ()
     )
+
+
+def idle_text(state: HostState, now_s: float) -> str:
+    """ "idle 37 m" for a host that costs and does nothing; empty before that is worth a word."""
+    idle_s = state.idle_s(now_s)
+    if idle_s is None or idle_s < IDLE_TOLD_S:
+        return ""
+    return _("idle {time}").format(time=duration_text(idle_s - idle_s % 60))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -13,6 +13,8 @@ CardUse: TypeAlias = Literal["busy", "free", "lost", "unknown"]
 FREE_MEM_FRACTION = 0.05
 """A card with no process in sight and less than this of its memory held is free: drivers keep some."""
 FREE_UTIL_PCT = 5
+IDLE_TOLD_S = 600.0
+"""A host that stood still for so long is worth a word, since it costs the same."""
 
 
 def card_use(gpu: GpuSample) -> CardUse:
@@ -25,6 +27,11 @@ def card_use(gpu: GpuSample) -> CardUse:
     if gpu.mem_used_mib is None or not gpu.mem_total_mib:
         return "unknown" if gpu.util_pct is None else "free"
     return "busy" if gpu.mem_used_mib > FREE_MEM_FRACTION * gpu.mem_total_mib else "free"
+
+
+def is_idle(gpus: Sequence[GpuSample]) -> bool:
+    """Whether all that can be computed with stands still; a host without cards is not judged."""
+    return bool(gpus) and all(card_use(gpu) == "free" for gpu in gpus)
 
 
 def main_process(gpu: GpuSample) -> ProcessSample | None:

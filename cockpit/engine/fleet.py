@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cockpit.domain.models import GpuSample, HostFacts, HostName, HostSample, LinkState
+from cockpit.domain.occupancy import is_idle
 from cockpit.errors import Fact
 
 HISTORY_SAMPLES = 900
@@ -56,7 +57,15 @@ class HostState:
     noise: bytes = b""
     faults: int = 0
     """Lines of its sampler that were no sample, since we began."""
+    idle_since_s: float | None = None
+    """Our monotonic clock when its cards were seen to be free first; None while one is not."""
     version: int = 0
+
+    def idle_s(self, now_s: float) -> float | None:
+        """How long all of its cards have been free, as far as they were watched; None when that is not known."""
+        if self.idle_since_s is None or self.link not in ("live", "degraded"):
+            return None
+        return max(0.0, now_s - self.idle_since_s)
 
     def age_s(self, now_s: float) -> float | None:
         """Seconds since the newest sample arrived, by the same monotonic clock."""
@@ -94,6 +103,10 @@ class FleetStore:
         """Take a sample that arrived at `received_s` of our monotonic clock."""
         state = self.hosts[sample.host]
         state.latest, state.received_s, state.facts = sample, received_s, sample.facts
+        if not is_idle(sample.gpus):
+            state.idle_since_s = None
+        elif state.idle_since_s is None:
+            state.idle_since_s = received_s
         history, at_s = state.history, sample.at_s
         for gpu in sample.gpus:
             key = history_key(gpu)

@@ -58,3 +58,22 @@ def test_a_removed_host_is_a_change() -> None:
     seen = fleet.version
     fleet.remove(HostName("a"))
     assert fleet.version > seen and list(fleet.hosts) == ["b"]
+
+
+def test_a_host_is_idle_from_the_sample_on_in_which_no_card_worked() -> None:
+    fleet = FleetStore([VAST])
+    state = fleet.hosts[VAST]
+    free = [
+        gpu(0, util_pct=0, mem_used_mib=10, processes=()),
+        gpu(1, util_pct=1, mem_used_mib=10, processes=()),
+    ]
+    busy = [free[0], gpu(1, util_pct=97, mem_used_mib=10, processes=())]
+    for seq, (cards, at_s) in enumerate([(busy, 1.0), (free, 2.0), (free, 50.0)]):
+        fleet.record(host_sample(gpus=cards, seq=seq), at_s)
+        fleet.set_link(VAST, "live")
+    assert state.idle_s(62.0) == 60.0
+    fleet.set_link(VAST, "unreachable")
+    assert state.idle_s(62.0) is None
+    fleet.set_link(VAST, "live")
+    fleet.record(host_sample(gpus=busy, seq=4), 70.0)
+    assert state.idle_s(80.0) is None
