@@ -69,7 +69,7 @@ class PipeTransport:
         self, home: Path, python: str = sys.executable, env: Mapping[str, str] = {}
     ) -> None:
         self.home = home
-        self._python = python
+        self.python = python
         self.env = {
             "HOME": str(home),
             "XDG_STATE_HOME": str(home / "state"),
@@ -80,7 +80,7 @@ class PipeTransport:
 
     async def open_agent(self, _transport: object, _python: str) -> ByteChannel:
         process = await asyncio.create_subprocess_exec(
-            self._python, "-sSE", str(SUPERVISOR), "serve",
+            self.python, "-sSE", str(SUPERVISOR), "serve",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self.env,
         )  # fmt: skip
         channel = PipeChannel(process)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from cockpit.domain.models import RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.agent import RunAgent
-from tests.agents import PipeTransport
+from tests.agents import SUPERVISOR, PipeTransport
 
 LIMIT_S = 60.0
 
@@ -149,6 +151,19 @@ def grow_old(heartbeat: Path, age_s: float) -> None:
     life = json.loads(heartbeat.read_text())
     life["mono_s"] -= age_s
     write_record(heartbeat, life)
+
+
+def patched(folder: Path, module: str, old: str, new: str) -> str:
+    """A Python that runs the supervisor with one line of it changed."""
+    remote = folder / "remote"
+    shutil.copytree(SUPERVISOR.parent, remote)
+    text = (remote / f"{module}.py").read_text()
+    assert old in text
+    (remote / f"{module}.py").write_text(text.replace(old, new))
+    python = folder / "python-patched"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$1" {remote}/supervisor.py "$3"\n')
+    python.chmod(0o700)
+    return str(python)
 
 
 async def killed(

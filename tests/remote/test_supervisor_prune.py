@@ -14,7 +14,7 @@ import pytest
 
 from cockpit.domain.models import RunId
 from tests.remote.probing import REMOTE
-from tests.remote.supervised import Runs, shell, write_record
+from tests.remote.supervised import Runs, patched, shell, write_record
 
 DAY_S = 86400.0
 
@@ -107,16 +107,9 @@ async def test_a_run_whose_lock_somebody_holds_stays(
 async def test_an_agent_clears_up_by_itself_after_a_while(runs: Runs, tmp_path: Path) -> None:
     """With a first round at once instead of after a minute."""
     await ended(runs, "old-1", 400)
-    remote = tmp_path / "remote"
-    shutil.copytree(REMOTE, remote)
-    module = remote / "supervisor_prune.py"
-    module.write_text(module.read_text().replace("FIRST_AFTER_S = 60.0", "FIRST_AFTER_S = 0.0"))
-    import sys
-
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$1" {remote}/supervisor.py "$3"\n')
-    python.chmod(0o700)
-    runs.transport._python = str(python)
+    runs.transport.python = patched(
+        tmp_path, "supervisor_prune", "FIRST_AFTER_S = 60.0", "FIRST_AFTER_S = 0.0"
+    )
     await runs.new_agent()
     for _asked in range(20):
         records = await runs.agent.list()
