@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from cockpit.config.profile import Profile
+from cockpit.domain.pipes import hides_the_exit_code
 from cockpit.domain.placement import Placement
 from cockpit.engine.api import Check
 from cockpit.engine.fleet import HostState
+from cockpit.engine.needs import host_needs
 from cockpit.errors import Fact
 from cockpit.launchers.base import Launch
 
@@ -21,7 +23,10 @@ def launch_checks(
         checks.append(Check("cards_queued", "warning"))
     elif placement.cards:
         checks.append(Check("cards_free", "ok", {"count": len(placement.cards)}))
+    checks += host_needs(profile, state.facts, placement.cards)
     checks += [Check(notice, "warning") for notice in launch.notices]
+    if hides_the_exit_code(launch.argv):
+        checks.append(Check("pipe_hides_code", "warning"))
     return tuple(checks)
 
 

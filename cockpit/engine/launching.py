@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.overrides import override_text
@@ -24,6 +25,7 @@ from cockpit.engine.code_planning import with_code
 from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
+from cockpit.engine.needs import python_needs
 from cockpit.engine.origins import profile_again
 from cockpit.engine.readiness import READY_NOTE, encode_ready
 from cockpit.engine.run_book import RunBook
@@ -32,6 +34,7 @@ from cockpit.engine.wiring import EngineParts
 from cockpit.errors import ConfigError, Fact, HostUnreachable, LaunchFailed
 from cockpit.launchers import build
 from cockpit.launchers.base import Launch, LaunchFacts
+from cockpit.transport.base import HostTransport
 
 _USABLE = ("live", "degraded", "stale")
 _NOTED_NAMES = 64
@@ -51,11 +54,16 @@ class Launcher:
     """Plans and specs, from the home's profiles and the fleet's present state."""
 
     def __init__(
-        self, parts: EngineParts, book: RunBook, is_up: Callable[[HostName], bool]
+        self,
+        parts: EngineParts,
+        book: RunBook,
+        is_up: Callable[[HostName], bool],
+        transports: Mapping[HostName, HostTransport],
     ) -> None:
         self._parts = parts
         self._book = book
         self._is_up = is_up
+        self._transports = transports
 
     # -- profiles ---------------------------------------------------------------------------
 
@@ -93,14 +101,21 @@ class Launcher:
         wanted = wanted_cards(profile, gpus)
         if wanted is None:
             host = candidates[self._first_up(candidates)]
-            plan = self._plan(profile, host, None, None)
-            return await with_code(plan, self._book.of_host(plan.host))
+            return await self._complete(self._plan(profile, host, None, None))
         samples = self._samples(candidates)
         placement = place(samples, wanted, self._reserved())
         if placement.host is None:
             placement = queue_for(profile, samples, wanted, placement)
         assert placement.host is not None
-        plan = self._plan(profile, candidates[placement.host], wanted, placement)
+        return await self._complete(
+            self._plan(profile, candidates[placement.host], wanted, placement)
+        )
+
+    async def _complete(self, plan: LaunchPlan) -> LaunchPlan:
+        """With what takes a moment: the packages of its Python, and the code that it sends."""
+        assert plan.launch is not None
+        asked = await python_needs(plan.profile, plan.launch, self._transports.get(plan.host))
+        plan = replace(plan, checks=(*plan.checks, *asked))
         return await with_code(plan, self._book.of_host(plan.host))
 
     def _first_up(self, candidates: Mapping[HostName, HostSpec]) -> HostName:

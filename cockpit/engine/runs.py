@@ -198,7 +198,7 @@ class Runs(RunsPast):
         if self._launcher is None:
             from cockpit.engine.launching import Launcher
 
-            self._launcher = Launcher(self._parts, self.book, self.is_up)
+            self._launcher = Launcher(self._parts, self.book, self.is_up, self._transports)
         return self._launcher
 
     async def plan(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from cockpit.domain.text import safe_line
 from cockpit.domain.units import mib_text
 from cockpit.engine.api import LaunchPlan
 from cockpit.headless.code_text import code_fields, code_names, code_rows
 from cockpit.headless.run_report import words_for
 
 _NEWS = (
-    "cards_queued", "binds_everywhere", "code_links_left_out", "code_special_left_out",
+    "cards_queued", "binds_everywhere", "pipe_hides_code", "code_links_left_out", "code_special_left_out",
     "code_submodule_empty", "code_shared_folder", "budget_no_price", "budget_other_currency", "budget_stop_needs_us",
     "notify_missing", "notify_bad_url", "notify_not_kept",
 )  # fmt: skip
@@ -30,6 +31,17 @@ def plan_fields(plan: LaunchPlan) -> dict[str, object]:
         "host": plan.host,
         "gpus": [card.index for card in plan.cards],
         "acceptable": list(plan.acceptable),
+        "candidates": [
+            {
+                "host": card.host,
+                "index": card.index,
+                "name": card.name,
+                "free_mib": card.free_mib,
+                "total_mib": card.total_mib,
+                "holder": card.holder,
+            }
+            for card in plan.candidates
+        ],
         "queued": plan.queued,
         "argv": list(plan.argv),
         "cwd": plan.cwd,
@@ -54,11 +66,15 @@ def plan_text(plan: LaunchPlan) -> str:
     if plan.queued:
         indices = ", ".join(map(str, sorted(plan.acceptable)))
         cards = f"{len(plan.cards)} of GPU {indices}, as soon as they come free"
+    busy = "; ".join(
+        f"{card.host}:{card.index} {card.holder}" for card in plan.candidates if card.holder
+    )
     price = "" if plan.price_per_h is None else f"{plan.price_per_h:.2f} {plan.currency or ''}/h"
     rows = [
         ("profile", f"{plan.profile.name} ({plan.profile.kind})"),
         ("host", plan.host),
         ("cards", cards or "none reserved"),
+        *([("held", safe_line(busy, 400))] if busy else []),
         ("price", price or "not known"),
         ("env", " ".join(sorted(plan.env_set)) or "-"),
         ("secrets", " ".join(plan.env_secret_names) or "-"),

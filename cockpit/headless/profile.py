@@ -13,6 +13,7 @@ from cockpit.config.address import is_own_name
 from cockpit.config.files import write_atomic
 from cockpit.config.paths import Home, tilde
 from cockpit.config.profile import (
+    Profile,
     ProfileFile,
     find_profiles,
     load_profile,
@@ -23,6 +24,7 @@ from cockpit.config.profile_schema import json_schema
 from cockpit.config.values import shown
 from cockpit.domain.models import RunId
 from cockpit.domain.past_runs import Origin
+from cockpit.domain.pipes import hides_the_exit_code
 from cockpit.domain.run_ids import is_run_id
 from cockpit.domain.text import safe_line
 from cockpit.errors import (
@@ -34,6 +36,7 @@ from cockpit.errors import (
     UsageError,
 )
 from cockpit.i18n import _
+from cockpit.i18n.messages import explain
 from cockpit.i18n.problem_text import problem_text
 
 
@@ -99,7 +102,17 @@ def _check(home: Home, args: argparse.Namespace) -> int:
             ),
             file=sys.stderr,
         )
+        if _hides_code(profile):
+            print(explain("pipe_hides_code").text, file=sys.stderr)
     return ExitCode.OK
+
+
+def _hides_code(profile: Profile) -> bool:
+    table = profile.command
+    if table is None:
+        return False
+    argv = table.argv if table.argv is not None else ("sh", "-c", table.script or "")
+    return hides_the_exit_code(argv)
 
 
 def _problem_fields(problem: Problem) -> dict[str, object]:

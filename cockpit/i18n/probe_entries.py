@@ -127,6 +127,21 @@ PROBE_ENTRIES: Final[dict[str, Entry]] = {
         )
     ),
     "cards_free": Entry((_("Free cards found for it: {count}."), _("Free cards are there."))),
+    "needs_version": Entry((_("{name} {found} is there; the profile needs {needed}."),)),
+    "needs_version_unknown": Entry(
+        (_("Whether {name} {needed} is there cannot be told."),),
+    ),
+    "needs_vram": Entry((_("The card has {found}; the profile needs {needed}."),)),
+    "needs_vram_unknown": Entry((_("Whether the card has {needed} cannot be told."),)),
+    "pipe_hides_code": Entry(
+        (
+            _(
+                "`| tee` hides the exit code: a job that failed would count as done. The log is kept anyway."
+            ),
+        ),
+        (),
+        (_("Leave `| tee` out, or begin with `set -o pipefail` in bash."),),
+    ),
     "cards_queued": Entry((_("No card is free now: it waits in the queue and starts by itself."),)),
     "launch_blocked": Entry((_("It cannot start like this."),)),
 }
