@@ -17,6 +17,7 @@ from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
 from cockpit.screens.fleet_data import FleetData
 from cockpit.screens.host_actions import HostActions
+from cockpit.screens.host_around import around_paras, open_port
 from cockpit.screens.host_facts import fact_paras
 from cockpit.screens.navigation import open_run
 from cockpit.screens.process_rows import ProcessRow, process_columns, process_rows
@@ -51,6 +52,7 @@ class HostScreen(HostActions, CockpitScreen):
         Binding("tab", "next_pane(1)", _("next pane"), id="host.pane", tooltip=_("Charts, processes, facts")),
         Binding("shift+tab", "next_pane(-1)", _("previous pane"), id="host.pane_back", show=False),
         Binding("enter", "open_run", _("open run"), id="host.open_run", show=False),
+        Binding("b", "browse", _("open port"), id="host.browse", show=False, tooltip=_("Its port in the browser")),
     ]  # fmt: skip
 
     def __init__(self, host: HostName) -> None:
@@ -104,7 +106,11 @@ class HostScreen(HostActions, CockpitScreen):
         self._show_charts(state, face)
         self._show_processes(state)
         paras = fact_paras(state, self.engine.hosts.get(self._host_name), now_s)
+        paras += around_paras(self.engine, self._host_name)
         self.query_one("#facts", FactsPane).show(paras)
+
+    def action_browse(self) -> None:
+        open_port(self, self.engine.host_forwards(self._host_name), self._host_name)
 
     def action_gone(self) -> None:
         """The host was removed while it was looked at."""

@@ -21,6 +21,7 @@ from cockpit.engine.fleet import history_key
 from cockpit.errors import CockpitError
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen
+from cockpit.screens.host_around import open_port
 from cockpit.screens.navigation import open_incident
 from cockpit.screens.run_actions import apply_remedy, save_log, show_error, stop_run
 from cockpit.screens.run_explained import explain_run
@@ -251,18 +252,7 @@ class RunScreen(CockpitScreen):
         view = self.view
         if view is None:
             return
-        forwards = self.engine.around(view.run).forwards
-        if not forwards:
-            self.notify(
-                _("{name} forwards no port").format(name=safe_line(view.profile)), markup=False
-            )
-            return
-        opened = next((one for one in forwards if one.is_open), None)
-        if opened is None:
-            words = _("Port {port} is not forwarded now").format(port=forwards[0].local_port)
-            self.notify(words, severity="warning", markup=False)
-            return
-        self.app.open_url(f"http://localhost:{opened.local_port}/")
+        open_port(self, self.engine.around(view.run).forwards, view.profile)
 
     def action_zoom(self) -> None:
         self.toggle_class("-zoomed")

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from cockpit.app import CockpitApp
 from cockpit.domain.models import HostName
 from cockpit.domain.runs import RunView
+from cockpit.engine.api import Forwarded
 from cockpit.i18n.messages import explain
 from cockpit.screens.dialogs import ChoiceMenu
 from cockpit.screens.fleet import FleetScreen
@@ -274,3 +275,25 @@ async def test_a_host_in_trouble_says_in_full_what_happened_and_what_to_do() -> 
     assert told.body
     for text in (told.headline, told.body, *told.actions):
         assert " ".join(text.split()) in shown
+
+
+async def test_forwarded_ports_and_money_for_nothing_are_among_the_facts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = calm()
+    host = HostName("vast-a")
+    engine.forwards[host] = (
+        Forwarded(8080, 80, is_open=True),
+        Forwarded(9000, 9000, is_open=False, code="port_taken"),
+    )
+    engine.fleet.update(host, idle_since_s=engine.now_s() - 3600)
+    opened_urls: list[str] = []
+    async with CockpitApp(engine).run_test(size=(160, 60)) as pilot:
+        screen = await opened(pilot, "vast-a")
+        monkeypatch.setattr(pilot.app, "open_url", opened_urls.append)
+        text = "\n".join(one.plain for one in screen.query_one("#facts", TextPane)._paras)
+        assert "localhost:8080 -> 80" in text and "taken on this computer" in text
+        assert "idle 1 h: 0.42 USD for nothing" in text
+        await pilot.press("b")
+        await settled(pilot)
+        assert opened_urls == ["http://localhost:8080/"]
