@@ -96,10 +96,12 @@ class Followers:
         follower.watchers = max(0, follower.watchers - 1)
         self._drop_if_done(follower)
 
-    def go_on(self, run: RunId) -> None:
-        """A run that had ended lives again, in the same log: who looks at it sees the rest too."""
-        follower = self._followers.get(run)
-        if follower is not None and follower.ended.is_set():
+    def go_on(self, view: RunView) -> None:
+        """A run that had ended got another attempt: who looks at its log sees the rest of it too."""
+        follower = self._followers.get(view.run)
+        if follower is None or follower.record is None:
+            return
+        if not view.ended or follower.record.attempt < view.attempt:
             follower.go_on()
             self.resume()
 

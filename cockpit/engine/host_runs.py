@@ -129,9 +129,9 @@ class HostRuns:
         self._parts.told(self.host, record, view)
         if view.host != self.host:
             return
+        self.followers.go_on(view)
         if not view.ended:
             self._judged.discard(view.run)
-            self.followers.go_on(view.run)
         if not self._parts.follow_live:
             return
         is_news = self.listed.is_set() or self.followers.is_behind(view)
