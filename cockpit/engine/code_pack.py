@@ -98,14 +98,14 @@ def packed(root: Path, wanted: Iterable[tuple[Hashed, int]]) -> Iterator[Piece]:
         info = tarfile.TarInfo(f"{one.sha}@{offset}")
         info.size = one.file.size - offset
         yield Piece(squeeze.compress(info.tobuf(tarfile.GNU_FORMAT)), done_bytes)
-        for data in _read(root, one.file, offset, info.size):
+        for data in read_file(root, one.file, offset, info.size):
             done_bytes += len(data)
             yield Piece(squeeze.compress(data), done_bytes)
         yield Piece(squeeze.compress(b"\0" * (-info.size % tarfile.BLOCKSIZE)), done_bytes)
     yield Piece(squeeze.compress(_END) + squeeze.flush(), done_bytes)
 
 
-def _read(root: Path, file: CodeFile, offset: int, left: int) -> Iterator[bytes]:
+def read_file(root: Path, file: CodeFile, offset: int, left: int) -> Iterator[bytes]:
     try:
         fd = open_file(root, file)
     except OSError:

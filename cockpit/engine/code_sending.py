@@ -17,11 +17,11 @@ from cockpit.engine.code_list import plan_code
 from cockpit.engine.code_pack import Hashed, hashed, tree_hash
 from cockpit.engine.code_planning import code_wish, too_large
 from cockpit.engine.code_record import CodeRecord, keep_diff, record_of
-from cockpit.engine.code_sync import CodeSent, CodeSync
+from cockpit.engine.code_sync import CodeSent, CodeSync, OnProgress
 from cockpit.engine.courier import OpenCourier, open_shipped_courier
 from cockpit.engine.host_runs import HostRuns
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost
+from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost, NoPython
 from cockpit.transport.base import HostTransport
 from cockpit.transport.own_thread import in_own_thread
 
@@ -98,7 +98,7 @@ class CodeSender:
                 await self._of_host(host).agent(RECONNECT_LIMIT_S)
                 transport = self._transport_of(host)
                 if transport is not None:
-                    return await self._sync(transport).send(code, files, steps.progressed)
+                    return await self._sync(transport, code, files, steps.progressed)
             except LinkLost:
                 pass
             except HostUnreachable:
@@ -108,9 +108,20 @@ class CodeSender:
                 break
         raise LaunchFailed("code_not_sent", host=host, run=run)
 
-    def _sync(self, transport: HostTransport) -> CodeSync:
+    async def _sync(
+        self,
+        transport: HostTransport,
+        code: CodePlan,
+        files: tuple[Hashed, ...],
+        progress: OnProgress,
+    ) -> CodeSent:
         python = self._parts.hosts[transport.host].python
-        return CodeSync(transport, python, self._open_courier)
+        try:
+            return await CodeSync(transport, python, self._open_courier).send(code, files, progress)
+        except NoPython:
+            from cockpit.engine.code_plain import PlainCode
+
+            return await PlainCode(transport, code).send(files, progress)
 
     def _tell(self, run: RunId, host: HostName, text: str) -> None:
         self._on_step(run, host, "code_sending", text)

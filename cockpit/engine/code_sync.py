@@ -167,30 +167,13 @@ class CodeSync:
         if any(one.sha is None or not 0 <= have <= one.file.size for one, have in needed):
             raise ProtocolError(host=self._host, why="code")
         if conflicts:
-            raise self._conflict(
-                plan, conflicts, max(len(conflicts), _count(told, "conflict_count"))
-            )
+            count = max(len(conflicts), _count(told, "conflict_count"))
+            raise conflict_of(plan, self._host, conflicts, count)
         needs = _Needs(tuple(needed), isinstance(told.get("rsync"), str))
         free = told.get("free")
         if isinstance(free, int) and free < needs.total_bytes + ROOM_BYTES:
             raise self._full(plan, needs.total_bytes)
         return needs
-
-    def _conflict(
-        self, plan: CodePlan, conflicts: Sequence[tuple[Hashed, str]], count: int
-    ) -> LaunchFailed:
-        named = [
-            f"{shown(one.file.path)} ({_WHY.get(why, 'in the way')})"
-            for one, why in conflicts[:NAMED]
-        ]
-        more = "" if count <= NAMED else f" (+{count - NAMED})"
-        return LaunchFailed(
-            "code_conflict",
-            host=self._host,
-            path=safe_line(plan.cwd),
-            count=count,
-            names=", ".join(named) + more,
-        )
 
     def _full(self, plan: CodePlan, needed_bytes: int | None) -> LaunchFailed:
         needed = None if needed_bytes is None else bytes_text(needed_bytes)
@@ -206,6 +189,23 @@ class CodeSync:
             return LaunchFailed("code_busy", **facts)
         facts["text"] = facts["text"] or refusal.code.replace("_", " ")
         return LaunchFailed("code_host_failed", **facts)
+
+
+def conflict_of(
+    plan: CodePlan, host: str, conflicts: Sequence[tuple[Hashed, str]], count: int
+) -> LaunchFailed:
+    """What stands in the way there: each with why it does."""
+    named = [
+        f"{shown(one.file.path)} ({_WHY.get(why, 'in the way')})" for one, why in conflicts[:NAMED]
+    ]
+    more = "" if count <= NAMED else f" (+{count - NAMED})"
+    return LaunchFailed(
+        "code_conflict",
+        host=host,
+        path=safe_line(plan.cwd),
+        count=count,
+        names=", ".join(named) + more,
+    )
 
 
 def _next(pieces: object) -> Piece | None:

@@ -105,6 +105,11 @@ CODE_ENTRIES: Final[dict[str, Entry]] = {
             ),
         ),
     ),
+    "code_name_odd": Entry(
+        (_("{path} has a name that cannot be sent to a host without Python."),),
+        (_NOT_STARTED,),
+        (_("Rename it, or leave it out with .cockpitignore."),),
+    ),
     "code_busy": Entry(
         (_("Another launch is sending code to {path} on {host}; nothing was started."),)
     ),
