@@ -54,7 +54,7 @@ def _load(sample: HostSample) -> list[Para]:
     if sample.load1 is not None:
         cpu += ", " + _("load {load:.1f}").format(load=sample.load1)
     paras.append(_fact(_("cpu"), cpu))
-    paras.append(_fact(_("memory"), mib_pair_text(sample.mem_used_mib, sample.mem_total_mib)))
+    paras.append(_fact(_("RAM"), mib_pair_text(sample.mem_used_mib, sample.mem_total_mib)))
     if sample.cgroup_limit_mib:
         limit = mib_pair_text(sample.cgroup_used_mib, sample.cgroup_limit_mib)
         paras.append(_fact(_("limit"), _("{limit} in this container").format(limit=limit)))

@@ -13,6 +13,7 @@ from cockpit.i18n.fact_words import facts_text
 from cockpit.i18n.messages import IncidentText, describe_incident, reason_text
 from cockpit.screens.incident_proof import proof_paras
 from cockpit.widgets.diff import patch_paras
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.incident_row import state_words
 from cockpit.widgets.incident_strip import where
 from cockpit.widgets.log_time import clock
@@ -102,7 +103,7 @@ def _why(incident: Incident, words: IncidentText, hang: int) -> list[Para]:
     if finding.facts:
         facts = facts_text(finding.facts)
         read: tuple[tuple[str, Role], ...] = (
-            (_("read").ljust(10), "muted"),
+            (padded(_("read"), 10), "muted"),
             (safe_line(facts, _TEXT_LIMIT), "muted"),
         )
         rows.append(Para(read, _BODY, hang))
@@ -163,7 +164,7 @@ def _became(engine: EngineApi, incident: Incident) -> list[Para]:
         )
     earlier = earlier_ones(engine, incident)
     for one in earlier[:4]:
-        place = f"{clock(one.opened_s)}  {where(one)}  {state_words(one) or _('open')}"
+        place = f"{clock(one.opened_s)}  {where(one)}  {state_words(one) or _('still open')}"
         rows.append(code((_("before  "), "muted"), (safe_line(place), "muted"), indent=_BODY))
     return rows
 

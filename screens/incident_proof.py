@@ -10,6 +10,7 @@ from cockpit.domain.text import safe_line
 from cockpit.domain.units import mib_text
 from cockpit.engine.fleet import HostState, history_key
 from cockpit.i18n import _
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.gauges import spark
 from cockpit.widgets.look import Look
 from cockpit.widgets.text_pane import Para, Role
@@ -58,7 +59,7 @@ def _curve(
         used=mib_text(read[-1], width=0), total=mib_text(gpu.mem_total_mib, width=0)
     )
     pieces: tuple[tuple[str, Role], ...] = (
-        (_("memory").ljust(10), "muted"),
+        (padded(_("memory"), 10), "muted"),
         (spark(peaks, gpu.mem_total_mib, look.glyphs), "ok"),
         (look.glyphs.lost, "fatal"),
         ("  " + words, "muted"),
@@ -77,4 +78,4 @@ def _company(gpu: GpuSample, indent: int) -> Para | None:
     if len(gpu.processes) > _MOST_PROCESSES:
         shown.append(_("and {n} more").format(n=len(gpu.processes) - _MOST_PROCESSES))
     text = ", ".join(shown) or _("nobody")
-    return Para(((_("on it now").ljust(10), "muted"), (text, "muted")), indent, 10)
+    return Para(((padded(_("on it now"), 10), "muted"), (text, "muted")), indent, 10)

@@ -11,6 +11,7 @@ from cockpit.domain.units import bytes_text, price_text
 from cockpit.engine.api import Check, LaunchPlan
 from cockpit.errors import CockpitError, ConfigError
 from cockpit.i18n import _, ngettext
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.host_words import short_card
 from cockpit.widgets.text_pane import BLANK, Para, Role, code, heading, para
 
@@ -62,22 +63,24 @@ def plan_paras(plan: LaunchPlan, toml: Sequence[Para]) -> list[Para]:
     """Everything one reads before Go: where, price, checks, command, profile."""
     command = " ".join(shlex.quote(part) for part in plan.argv)
     rows = [
-        Para(((_("where").ljust(9), "muted"), (safe_line(where_text(plan)), "strong"))),
-        Para(((_("price").ljust(9), "muted"), (price_words(plan), "strong"))),
-        Para(((_("command").ljust(9), "muted"), (safe_line(command), "text")), hang=9),
-        Para(((_("in").ljust(9), "muted"), (safe_line(plan.cwd), "text")), hang=9),
+        Para(((padded(_("where"), 9), "muted"), (safe_line(where_text(plan)), "strong"))),
+        Para(((padded(_("price"), 9), "muted"), (price_words(plan), "strong"))),
+        Para(((padded(_("command"), 9), "muted"), (safe_line(command), "text")), hang=9),
+        Para(((padded(_("folder"), 9), "muted"), (safe_line(plan.cwd), "text")), hang=9),
     ]
     if plan.env_set or plan.env_secret_names:
         names = [f"{name}={safe_line(value, 60)}" for name, value in plan.env_set.items()]
         names += [_("{name} (secret)").format(name=name) for name in plan.env_secret_names]
         rows.append(
-            Para(((_("env").ljust(9), "muted"), (safe_line("  ".join(names)), "text")), hang=9)
+            Para(((padded(_("env"), 9), "muted"), (safe_line("  ".join(names)), "text")), hang=9)
         )
     if plan.forwards:
         ports = ", ".join(f"localhost:{local} -> {remote}" for local, remote in plan.forwards)
-        rows.append(Para(((_("ports").ljust(9), "muted"), (ports, "text")), hang=9))
+        rows.append(Para(((padded(_("ports"), 9), "muted"), (ports, "text")), hang=9))
     if plan.code is not None:
-        rows.append(Para(((_("code").ljust(9), "muted"), (code_words(plan.code), "text")), hang=9))
+        rows.append(
+            Para(((padded(_("code"), 9), "muted"), (code_words(plan.code), "text")), hang=9)
+        )
     rows.append(BLANK)
     if plan.checks:
         rows += [heading(_("Checks")), *check_paras(plan.checks), BLANK]

@@ -10,7 +10,7 @@ from cockpit.domain.models import GpuSample, ProcessSample, RunId
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import mib_text
 from cockpit.i18n import _
-from cockpit.widgets.drawing import Line, padded, width_of
+from cockpit.widgets.drawing import Line, padded, padded_left
 from cockpit.widgets.look import Look
 
 
@@ -54,17 +54,13 @@ def _fixed(text: str, cells: int, look: Look) -> str:
 
 def process_columns(width: int) -> str:
     """The names over the columns, at the same cells as the rows have them."""
-    head = f"{_right(_('gpu'), 3)}  {_right(_('pid'), 7)}  {padded(_('user'), 10)}  "
-    head += f"{_right(_('memory'), 6)}  "
+    head = f"{padded_left(_('gpu'), 3)}  {padded_left(_('pid'), 7)}  {padded(_('user'), 10)}  "
+    head += f"{padded_left(_('memory'), 6)}  "
     if width >= 60:
-        head += f"{_right(_('cpu'), 5)}  "
+        head += f"{padded_left(_('cpu'), 5)}  "
     if width >= 76:
         head += f"{padded(_('run'), 14)}  "
     return head + _("command")
-
-
-def _right(text: str, cells: int) -> str:
-    return " " * (cells - width_of(text)) + text
 
 
 def process_rows(gpus: Sequence[GpuSample], runs: Mapping[RunId, str]) -> list[ProcessRow]:

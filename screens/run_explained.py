@@ -9,6 +9,7 @@ from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, mib_text
 from cockpit.i18n import _
 from cockpit.screens.run_facts import cards_of, facts_of
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.run_words import since_text, state_word, step_text
 from cockpit.widgets.text_pane import Para, code, heading
 
@@ -38,7 +39,7 @@ def explain_run(engine: EngineApi, view: RunView) -> list[Para]:
 
 
 def _row(name: str, value: str, words: str) -> Para:
-    return code((f"{name:<10}", "muted"), (f"{value:<16}  ", "text"), (words, "muted"))
+    return code((padded(name, 10), "muted"), (padded(value, 16) + "  ", "text"), (words, "muted"))
 
 
 def _number(value: float | None) -> str:

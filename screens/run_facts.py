@@ -13,6 +13,7 @@ from cockpit.domain.text import safe_line
 from cockpit.domain.units import bytes_text, duration_text, mib_text
 from cockpit.i18n import _
 from cockpit.i18n.messages import describe_incident, explain
+from cockpit.widgets.drawing import padded
 from cockpit.widgets.host_words import age_text
 from cockpit.widgets.log_time import clock
 from cockpit.widgets.look import Look
@@ -156,7 +157,7 @@ def _facts(view: RunView) -> list[Para]:
 
 
 def _fact(label: str, text: str, role: Role) -> Para:
-    return Para(((label.ljust(_LABEL), "muted"), (safe_line(text, 400), role)), hang=_LABEL)
+    return Para(((padded(label, _LABEL), "muted"), (safe_line(text, 400), role)), hang=_LABEL)
 
 
 def _around(engine: EngineApi, view: RunView) -> list[Para]:

@@ -15,7 +15,7 @@ from cockpit.domain.units import mib_pair_text
 from cockpit.engine.fleet import GpuHistory
 from cockpit.i18n import _
 from cockpit.widgets.chart import area, binned, place_of
-from cockpit.widgets.drawing import Line
+from cockpit.widgets.drawing import Line, padded_left
 from cockpit.widgets.framed import FramedPane
 from cockpit.widgets.kept_lines import KeptLines
 from cockpit.widgets.look import Look, look_of
@@ -208,7 +208,7 @@ class ChartLines(FramedPane):
 
     def _spans_strip(self, look: Look, width: int) -> Strip:
         left, _right = self._chart_cells(width)
-        line = Line(look.text).add(f"{_('runs'):>{3 + _LABEL - 1}} ", look.muted)
+        line = Line(look.text).add(padded_left(_("runs"), 3 + _LABEL - 1) + " ", look.muted)
         begin, end_s = line.cells, self._data.end_s
         for span in sorted(self._data.spans, key=lambda one: one.start_s):
             start = place_of(span.start_s, end_s, self._span_s, left)

@@ -23,6 +23,11 @@ def padded(text: str, cells: int) -> str:
     return text + " " * (cells - width_of(text))
 
 
+def padded_left(text: str, cells: int) -> str:
+    """`text` against the right edge of `cells`."""
+    return " " * (cells - width_of(text)) + text
+
+
 class Line:
     """Append pieces from left to right; ask where the pen is; end with a strip of an exact width."""
 

@@ -19,8 +19,8 @@ LOG_BINDINGS: list[Binding] = [
     _key("pagedown,ctrl+d", "page(1)", _("page down"), "page_down"),
     _key("g,home", "start", _("start"), "start"),
     _key("G,end", "follow", _("follow"), "follow", _("go to the end and stay there")),
-    _key("left", "sideways(-1)", _("left"), "left"),
-    _key("right", "sideways(1)", _("right"), "right"),
+    _key("left", "sideways(-1)", _("scroll left"), "left"),
+    _key("right", "sideways(1)", _("scroll right"), "right"),
     _key(
         "slash",
         "ask('search')",

@@ -9,7 +9,7 @@ from rich.style import Style
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import cut_middle, safe_line
 from cockpit.i18n import _
-from cockpit.widgets.drawing import Line
+from cockpit.widgets.drawing import Line, padded, padded_left
 from cockpit.widgets.look import Look
 from cockpit.widgets.run_words import (
     elapsed_text,
@@ -48,17 +48,17 @@ class Columns:
     def names(self) -> str:
         """The head of the list, in the same places as the rows."""
         parts = [
-            "  " + _("state").ljust(_STATE),
-            _("run of").ljust(self.profile),
-            _("host:card").ljust(self.place),
-            _("for").rjust(_SINCE),
+            "  " + padded(_("state"), _STATE),
+            padded(_("run of"), self.profile),
+            padded(_("host:card"), self.place),
+            padded_left(_("for"), _SINCE),
         ]
         if self.step:
-            parts.append(_("step").rjust(self.step))
+            parts.append(padded_left(_("step"), self.step))
         if self.reason:
-            parts.append(_("worth knowing").ljust(self.reason))
+            parts.append(padded(_("worth knowing"), self.reason))
         if self.run:
-            parts.append(_("id").ljust(self.run))
+            parts.append(padded(_("id"), self.run))
         return (" " * _GAP).join(parts)
 
 
