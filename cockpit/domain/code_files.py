@@ -16,7 +16,7 @@ SENT_NOTE = "code_sent"
 SHOWN_AT_MOST = 20
 """Names of what is left out, of each reason."""
 
-LeftOut: TypeAlias = Literal["link_outside", "special", "empty_submodule", "ignored"]
+LeftOut: TypeAlias = Literal["link_outside", "special", "empty_submodule", "secret", "ignored"]
 
 
 @dataclass(frozen=True, slots=True)

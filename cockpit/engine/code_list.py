@@ -31,6 +31,8 @@ class CodeWish:
     by_git: bool = True
     skip: tuple[Path, ...] = ()
     """Folders of ours that may lie in it: what was fetched before."""
+    secret: Path | None = None
+    """A file whose values travel on stdin, and never as a file."""
     max_mib: int = 1024
     max_files: int = 20_000
     replaces: bool = False
@@ -43,7 +45,10 @@ def plan_code(wish: CodeWish) -> CodePlan:
     tally = _Tally()
     paths = _by_git(root, top, tally) if top is not None else _by_walk(root, tally)
     skip = tuple(_below(each, root) for each in wish.skip)
-    kept = [path for path in paths if not _is_in(path, skip)]
+    secret = b"" if wish.secret is None else _below(wish.secret, root)
+    if secret and secret in paths:
+        tally.add("secret", secret)
+    kept = [path for path in paths if path != secret and not _is_in(path, skip)]
     files = tuple(file for path in kept if (file := _look(root, path, tally)) is not None)
     if not files:
         raise ProfileError("code_empty", folder=safe_line(str(root)))
@@ -183,7 +188,7 @@ def _source(root: Path, top: Path | None) -> str:
 
 def _below(folder: Path, root: Path) -> bytes:
     """The folder as a path below root; empty when it is elsewhere."""
-    full = Path(os.path.abspath(folder))
+    full = Path(os.path.realpath(folder))
     return os.fsencode(full.relative_to(root)) if full.is_relative_to(root) else b""
 
 

@@ -15,6 +15,7 @@ from cockpit.domain.units import bytes_text
 from cockpit.engine.api import Check, LaunchPlan
 from cockpit.engine.bounds import within
 from cockpit.engine.code_list import CodeWish, plan_code
+from cockpit.engine.run_secrets import env_file_of
 from cockpit.errors import CockpitError, Fact, LaunchFailed
 from cockpit.transport.own_thread import in_own_thread
 
@@ -28,6 +29,7 @@ NAMED = 3
 _LEFT_OUT: dict[LeftOut, str] = {
     "link_outside": "code_links_left_out",
     "special": "code_special_left_out",
+    "secret": "code_secret_left_out",
     "empty_submodule": "code_submodule_empty",
 }
 
@@ -81,6 +83,7 @@ def code_wish(profile: Profile, cwd: str) -> CodeWish | None:
         cwd=cwd,
         by_git=table.git,
         skip=fetched,
+        secret=env_file_of(profile),
         max_mib=table.max_size_mib,
         max_files=table.max_files,
         replaces=table.on_conflict == "replace",

@@ -10,7 +10,8 @@ from cockpit.headless.run_report import words_for
 
 _NEWS = (
     "cards_queued", "binds_everywhere", "pipe_hides_code", "code_links_left_out", "code_special_left_out",
-    "code_submodule_empty", "code_shared_folder", "budget_no_price", "budget_other_currency", "budget_stop_needs_us",
+    "code_submodule_empty", "code_secret_left_out", "code_shared_folder", "budget_no_price",
+    "budget_other_currency", "budget_stop_needs_us",
     "notify_missing", "notify_bad_url", "notify_not_kept",
 )  # fmt: skip
 """Checks that are told before a start; the others are for `--dry-run`."""

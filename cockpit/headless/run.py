@@ -18,9 +18,12 @@ from cockpit.headless.follow_run import RunFollowing, or_leave
 from cockpit.headless.plan_text import plan_fields, plan_text, plan_warnings
 from cockpit.headless.run_report import RunReport, make_report, words_for
 from cockpit.headless.session import engine_for, runs_of
-from cockpit.headless.step_talk import steps_told
+from cockpit.headless.step_talk import start_unless_stopped, steps_told
 from cockpit.headless.streams import ReaderGone
 from cockpit.headless.wishes import Wishes, heeded
+
+INTERRUPTED = 130
+"""128 + SIGINT: it was called off before anything ran."""
 
 
 def main(args: argparse.Namespace) -> int:
@@ -94,8 +97,15 @@ async def _followed(engine: Engine, plan: LaunchPlan, report: RunReport) -> int:
             "run.starting", engine.wall_s(), started, words_for("run_starting", facts)
         )
         async with steps_told(engine, report):
-            is_started = await or_leave(runs.start(plan, spec), wishes)
-        if not is_started:
+            starting = runs.start(plan, spec)
+            if plan.code is not None:
+                became = await start_unless_stopped(engine, starting, wishes)
+            else:
+                became = "started" if await or_leave(starting, wishes) else "left"
+        if became == "dropped":
+            await report.say(words_for("run_dropped", facts))
+            return INTERRUPTED
+        if became == "left":
             await report.say(words_for("run_left_starting", facts))
             return ExitCode.NOT_NOW
         code = await following.to_end(wishes)

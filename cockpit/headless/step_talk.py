@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 from cockpit.domain.models import RunId
 from cockpit.engine.bounds import end
@@ -51,6 +51,36 @@ async def _tell(steps: asyncio.Queue[LaunchStep | None], engine: Engine, report:
                 continue
             told_s = now_s
         await report.say(words_for(step.code, {"text": step.text}))
+
+
+async def start_unless_stopped(
+    engine: Engine, work: Coroutine[Any, Any, object], wishes: Wishes
+) -> Literal["started", "left", "dropped"]:
+    """As `or_leave`; while code is on its way nothing runs, so that one ctrl+c drops it all."""
+    asked = asyncio.Event()
+
+    def heard(event: Event) -> None:
+        if isinstance(event, LaunchStep) and event.code == "launch_sending":
+            asked.set()
+
+    async def stopped_before() -> None:
+        await wishes.stop.wait()
+        if asked.is_set():
+            await asyncio.Event().wait()
+
+    unsubscribe = engine.subscribe(heard)
+    task, left = asyncio.ensure_future(work), asyncio.ensure_future(wishes.leave.wait())
+    stopped = asyncio.ensure_future(stopped_before())
+    either: set[asyncio.Future[Any]] = {task, left, stopped}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+            return "started"
+        return "dropped" if not asked.is_set() else "left"
+    finally:
+        unsubscribe()
+        await end(*either)
 
 
 async def fetch_results(engine: Engine, run: RunId, report: RunReport, wishes: Wishes) -> None:

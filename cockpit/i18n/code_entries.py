@@ -27,6 +27,9 @@ CODE_ENTRIES: Final[dict[str, Entry]] = {
     "code_special_left_out": Entry(
         (_("Not sent, since they are no files: {count} pipes, sockets or devices ({names})."),)
     ),
+    "code_secret_left_out": Entry(
+        (_("Not sent, since its values go on stdin as secrets do: {names} (env.file)."),)
+    ),
     "code_submodule_empty": Entry(
         (_("Not sent, since they are not checked out here: {count} submodules ({names})."),),
         (),
@@ -86,6 +89,13 @@ CODE_ENTRIES: Final[dict[str, Entry]] = {
     # on its way
     "code_sending": Entry((_("Sending code: {text}."),)),
     "code_sent": Entry((_("Code sent: {text}."),)),
+    "run_dropped": Entry(
+        (
+            _(
+                "Called off; nothing was started. Code that came over is kept on {host} for the next start."
+            ),
+        )
+    ),
     "code_changed_here": Entry(
         (_("{path} changed while it was being sent; nothing was started."),),
         (),

@@ -189,6 +189,17 @@ def test_what_was_fetched_is_not_sent_back(tmp_path: Path) -> None:
     assert names(listed(root, skip=(root / "fetched",))) == [b"a", b"fetchedx"]
 
 
+def test_the_file_of_secrets_is_not_sent_even_where_git_has_it(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    for name in (".env", "a.py", "sub/.env"):
+        put(root, name)
+    git(root, "add", "-f", ".")
+    (tmp_path / "alias").symlink_to(root)
+    plan = listed(tmp_path / "alias", secret=tmp_path / "alias" / ".env")
+    assert names(plan) == [b"a.py", b"sub/.env"]
+    assert plan.left_out["secret"] == (".env",)
+
+
 def test_the_guard_counts_files_and_bytes_and_names_the_largest(tmp_path: Path) -> None:
     root = tmp_path / "r"
     for at in range(12):

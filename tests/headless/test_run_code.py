@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -153,6 +154,30 @@ async def test_where_the_code_came_from_is_kept_and_secrets_are_covered(rented: 
     assert len(notes["git_commit"]) == 40 and notes["git_branch"] == "main"
     assert notes["git_dirty"] == "yes" and len(notes["code_diff"]) == 64
     assert "hush-hush-value" not in json.dumps(notes)
+
+
+async def test_ctrl_c_while_code_is_on_its_way_starts_nothing(rented: Rented) -> None:
+    root = project(rented, "exec python3 train.py")
+    (root / "big").write_bytes(random.Random(4).randbytes(60_000_000))
+    process = await rented.desk.start("run", str(root / "run.toml"))
+    stage = rented.sshd.folder / "home" / "job" / ".cockpit-code" / "stage"
+    await until(lambda: stage.exists() and any(stage.iterdir()), "the code is on its way")
+    process.send_signal(signal.SIGINT)
+    done = await rented.desk.end_of(process)
+    assert done.code == 130 and "nothing was started" in done.err, done.err
+    assert rented.runs("job") == [] and not (stage.parent.parent / "train.py").exists()
+
+
+async def test_the_env_file_is_no_code(rented: Rented) -> None:
+    root = project(rented, 'ls -a; echo "$KEY"', '[env]\nfile = ".env"\n')
+    (root / ".env").write_text("KEY=hush-hush-value\n")
+    done = await run(rented, root)
+    assert done.code == 0 and b".env" not in done.out.split(), done.err
+    assert "Not sent" in done.err and "hush-hush-value" not in done.err
+    home = rented.sshd.folder / "home"
+    for path in home.rglob("*"):
+        if path.is_file() and path.name != "log":
+            assert b"hush-hush-value" not in path.read_bytes(), path
 
 
 async def test_an_edit_on_the_host_starts_nothing_and_says_what_to_do(rented: Rented) -> None:
