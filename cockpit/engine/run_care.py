@@ -86,6 +86,14 @@ class RunCare:
         """A person ended it: it is not started again from here."""
         self._left.add(run)
 
+    async def catch_up(self, host: HostName, record: RunRecord) -> None:
+        """Hear what was noted of a run up to this record."""
+        hearing = self._busy.get(("events", record.run))
+        if hearing is not None:
+            await asyncio.wait([hearing])
+        if record.events > self._seen.get(record.run, 0):
+            await self._hear(host, record)
+
     async def adopt_now(self, host: HostName, run: RunId) -> None:
         """Before a stop: a supervisor finds more of a run than we do from outside."""
         await self._adopt(host, run)

@@ -184,6 +184,12 @@ class Runs(RunsPast):
         self._life.launched(view.run, plan.launch)
         return await self._starter.start(plan, spec, attempt)
 
+    async def catch_up(self, record: RunRecord) -> None:
+        """Hear what a host noted of a run up to this record, before its end is told."""
+        view = self.book.get(record.run)
+        if view is not None:
+            await self._care.catch_up(view.host, record)
+
     def may_relaunch(self, record: RunRecord) -> bool:
         """Whether a lost run is about to be started again from here."""
         return self._care.may_relaunch(record)

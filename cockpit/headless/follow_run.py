@@ -27,6 +27,7 @@ from cockpit.headless.wishes import Wishes
 
 PIECE_BYTES = 256 * 1024
 FAREWELL_S = 1.0
+NOTES_S = 2.0
 _FINAL_LINKS = ("auth_failed", "host_key")
 
 
@@ -160,13 +161,16 @@ class RunFollowing:
             await self._tell.event(item)
 
     async def _tell_started(self) -> None:
-        """Output is the proof that it has started, whatever we have heard so far."""
+        """Output proves that it has started, whatever we have heard so far, unless a hook printed it."""
         if self._started:
             return
-        self._started = True
         if not self._tell.has_told("run.started"):
             await self._ask_for_cards()
+            view = self._engine.runs.get(self._run)
+            if view is not None and view.started_s is None and view.state != "lost":
+                return
             await self._tell.state("run.started")
+        self._started = True
 
     async def _ask_for_cards(self) -> None:
         runs = self._runs.of_host(self._host)
@@ -176,6 +180,9 @@ class RunFollowing:
             return  # what we know of it must do
 
     async def _ended(self, record: RunRecord) -> int:
+        await attempt(NOTES_S, self._runs.catch_up(record))
+        while self._cursor is not None and (item := self._cursor.next(PIECE_BYTES)) is not None:
+            await self._print(item)
         at_s = self._engine.wall_s()
         await self._report.output(self._masked.finish(), at_s)
         await self._report.finish(at_s)

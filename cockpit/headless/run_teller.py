@@ -29,6 +29,8 @@ _EVENTS = {
     "ready": "run.ready",
     "stopping": "run.stopping",
 }
+_REASONS = {"exited": "", "signal": "", "hook_failed": "before_failed"}
+"""Reasons that say nothing more, and one that has another sentence at the end of a run."""
 _METRICS = ("step", "total_steps", "epoch", "loss", "step_s", "tokens_s", "eta_s")
 
 
@@ -171,8 +173,8 @@ def how_it_ended(view: RunView) -> str:
     else:
         code = "run_not_known"
     words = words_for(code, facts)
-    because = (view.reason or "") not in ("", "exited", "signal")
-    return f"{words} {words_for(view.reason or '', facts)}" if because else words
+    reason = _REASONS.get(view.reason or "", view.reason or "")
+    return f"{words} {words_for(reason, facts)}" if reason else words
 
 
 def _facts(view: RunView) -> dict[str, object]:

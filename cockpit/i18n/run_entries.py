@@ -200,7 +200,7 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
     ),
     "supervisor_stalled": Entry((_("Its supervisor does not answer; the run goes on."),)),
     "server_ended": Entry((_("It is a server, and nobody had asked it to end."),)),
-    "hook_failed": Entry(
+    "before_failed": Entry(
         (
             _("Its hook `before` ended with code {code}; the job was not started."),
             _("Its hook `before` did not succeed; the job was not started."),

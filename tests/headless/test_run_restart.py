@@ -1,0 +1,71 @@
+"""`cockpit run` of what is started again, has hooks on its host, or loses its supervisor on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+from tests.desk import Desk, until
+
+AGAIN = "[restart]\non = 'on-failure'\nmax = 1\nbackoff = '1s'\nresume_args = ['--resume']\n"
+
+
+async def test_every_attempt_is_printed_and_the_last_code_is_ours(desk: Desk) -> None:
+    path = desk.profile("again", 'echo "try $COCKPIT_ATTEMPT $*"; exit 7', AGAIN)
+    done = await desk.call("run", path)
+    assert (done.code, done.out) == (7, b"try 1 \ntry 2 --resume\n")
+    assert "Restart 1 of 1 in 1.0 s. The last attempt ended with code 7." in done.err, done.err
+    assert "Attempt 2 has begun." in done.err
+    assert done.err.splitlines()[-1] == "again on here ended with code 7."
+    listed = await desk.call("ps", "--json")
+    (run,) = [json.loads(line) for line in listed.out.splitlines()]
+    assert (run["state"], run["code"], run["attempt"], run["restarts"]) == ("exited", 7, 2, 1)
+
+
+async def test_machines_hear_of_an_attempt_as_of_a_start(desk: Desk) -> None:
+    path = desk.profile("again", "exit 7", AGAIN)
+    done = await desk.call("run", path, "--json")
+    assert done.code == 7
+    starts = [event for event in done.events if event["event"] in ("run.starting", "run.started")]
+    assert [event["event"] for event in starts[-2:]] == ["run.starting", "run.started"]
+    due, begun = starts[-2:]
+    assert (due["attempt"], due["restarts"], due["in_s"]) == (2, 1, 1.0)
+    assert begun["attempt"] == 2
+    assert done.names[-1] == "run.exited"
+
+
+async def test_a_hook_that_fails_says_that_the_job_was_not_started(desk: Desk) -> None:
+    path = desk.profile("hook", "echo job", "[hooks]\nbefore = 'echo no; exit 9'\n")
+    done = await desk.call("run", path)
+    assert (done.code, done.out) == (9, b"no\n")
+    assert "Started" not in done.err
+    assert "Its hook `before` ended with code 9; the job was not started." in done.err, done.err
+
+
+async def test_a_failing_hook_after_the_job_is_told_and_changes_no_code(desk: Desk) -> None:
+    path = desk.profile(
+        "hook", "exit 4", "[hooks]\nafter = 'echo after $COCKPIT_EXIT_CODE; exit 2'\n"
+    )
+    done = await desk.call("run", path)
+    assert (done.code, done.out) == (4, b"after 4\n")
+
+
+async def test_a_supervisor_that_dies_is_replaced_while_we_follow(desk: Desk) -> None:
+    script = f"echo up; while [ ! -e {desk.folder}/go ]; do sleep 0.05; done; exit 42"
+    process = await desk.start("run", desk.profile("care", script))
+    await until(lambda: desk.runs("care"), "it is on disk")
+    (run,) = desk.runs("care")
+    await until(lambda: log_of(desk, run) == b"up\n", "it runs")
+    first = desk.supervisor_pid(run)
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: desk.supervisor_pid(run) != first, "another supervisor")
+    (desk.folder / "go").touch()
+    done = await desk.end_of(process)
+    assert (done.code, done.out) == (42, b"up\n")
+    assert "Its supervisor had died; it has a new one." in done.err, done.err
+
+
+def log_of(desk: Desk, run: str) -> bytes:
+    path = desk.run_folder(run) / "log"
+    return path.read_bytes() if path.exists() else b""
