@@ -95,7 +95,7 @@ class RunLife:
 
     def _changed(self, view: RunView, before: RunView | None) -> None:
         if before is not None and before.attempt != view.attempt:
-            self._companions.leave(view.run)  # another attempt is not ready because the last one was
+            self._companions.leave(view.run)  # what is ready was the attempt before
         if view.state == "running":
             self._began(view)
         elif view.ended or view.state == "unreachable":
