@@ -100,7 +100,7 @@ async def test_ten_cuts_in_a_flood_of_everything_lose_and_repeat_no_byte(tmp_pat
         mirror = Mirror(mirror_path(Home(tmp_path / "home"), HostName("box"), RUN))
         follower = RunFollower(RUN, mirror, SystemClock())
         cutter = Cutter(sshd, 3_000_000)
-        follower.listen(cutter)  # type: ignore[arg-type]
+        follower.listen(cutter)
         record = await followed(laptop, sshd, follower)
         await follower.close()
         (on_host,) = (sshd.folder / "home").glob(f"**/v1/*/{RUN}/log")
