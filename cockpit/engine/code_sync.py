@@ -34,6 +34,7 @@ _WHY = {
     "not_ours": "not sent by us",
     "folder": "a folder there",
     "through": "below a link",
+    "locked": "in a folder that you may not write to",
 }
 
 
@@ -116,7 +117,7 @@ class CodeSync:
         needs = replace(needs, rsync=needs.rsync and by_rsync)
         progress(0, needs.total_bytes)
         by = await self._bring(courier, plan, needs, progress)
-        placed, _none = await courier.ask("place", {})
+        placed = await self._place(courier, plan)
         return CodeSent(
             files=len(files),
             new_files=len(needs.files),
@@ -126,6 +127,17 @@ class CodeSync:
             removed=_count(placed, "removed"),
             kept=_count(placed, "kept"),
         )
+
+    async def _place(self, courier: Courier, plan: CodePlan) -> dict[str, object]:
+        """What fails here may have begun; the host notes what was under way, and the next try ends it."""
+        try:
+            return (await courier.ask("place", {}))[0]
+        except Refusal as refusal:
+            text = refusal.facts.get("text") or refusal.code
+            path = safe_line(plan.cwd)
+            raise LaunchFailed(
+                "code_host_failed", why="placing", host=self._host, path=path, text=text
+            ) from refusal
 
     async def _bring(
         self, courier: Courier, plan: CodePlan, needs: _Needs, progress: OnProgress

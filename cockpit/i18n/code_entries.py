@@ -127,6 +127,14 @@ CODE_ENTRIES: Final[dict[str, Entry]] = {
         (_("The code could not be put into {path} on {host}: {text}."),),
         (_("Nothing was started; what was there is as it was."),),
     ),
+    "code_host_failed:placing": Entry(
+        (_("Some of the code could not be put into {path} on {host}: {text}."),),
+        (
+            _(
+                "Nothing was started; part of it may be in place, and the next start puts in the rest."
+            ),
+        ),
+    ),
     "code_host_full": Entry(
         (_("The disk of {path} on {host} has no room for the code: {needed} are needed."),),
         (_("Nothing was started; what was there is as it was."),),

@@ -112,6 +112,12 @@ class Code:
         conflicts = []
         for wanted in self.wanted:
             why = self._judge(wanted)
+            if (
+                why is None
+                and wanted in self.needed[-1:]
+                and not self.tree.is_writable(wanted.path)
+            ):
+                why = "locked"
             if why is not None:
                 conflicts.append([wanted.index, why])
                 self.blocked[wanted.path] = why

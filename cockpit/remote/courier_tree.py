@@ -51,6 +51,7 @@ class Tree:
     def __init__(self, root: str, beat: "Callable[[], None]") -> None:
         self.fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.beat = beat
+        self._writable = {}  # type: dict[bytes, bool]
         self._at = b""
         self._at_fd = os.dup(self.fd)
 
@@ -96,6 +97,21 @@ class Tree:
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
         except FileNotFoundError:
             return None
+
+    def is_writable(self, path: bytes) -> bool:
+        """Whether something can be put at that path: asked of the nearest folder that is there."""
+        above = path.rpartition(b"/")[0]
+        if above not in self._writable:
+            try:
+                fd = self.folder(above)
+            except FileNotFoundError:
+                self._writable[above] = self.is_writable(above)
+            except Blocked:
+                return True
+            else:
+                may = os.access(b".", os.W_OK | os.X_OK, dir_fd=fd, effective_ids=True)
+                self._writable[above] = may
+        return self._writable[above]
 
     def open(self, path: bytes) -> int:
         """A plain file, to read it."""

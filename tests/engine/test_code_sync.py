@@ -279,6 +279,25 @@ async def test_a_folder_that_is_not_ours_alone_is_refused(host: CodeHost) -> Non
     assert (await refused(host.send())).code == "code_host_failed"
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_folder_that_may_not_be_written_to_is_seen_before(host: CodeHost) -> None:
+    put(host.root, "a.py", "one")
+    put(host.root, "pkg/deep/b.py", "one")
+    put(host.folder, "pkg/theirs")
+    (host.folder / "pkg").chmod(0o555)
+    error = await refused(host.send())
+    (host.folder / "pkg").chmod(0o755)
+    assert "pkg/deep/b.py (in a folder that you may not write to)" in str(error.facts["names"])
+    assert host.there() == {"pkg/theirs": "x"}
+
+
+async def test_a_failure_while_placing_says_that_it_had_begun(host: CodeHost) -> None:
+    placing = told({"error": "io", "facts": {"text": "No"}})
+    error = await lied_to(host, told({}, NOTHING), placing)
+    assert error.facts["why"] == "placing"
+    assert "next start puts in the rest" in explain(error.code, error.facts).text
+
+
 async def test_a_working_folder_that_is_a_file_is_told(host: CodeHost) -> None:
     put(host.root, "a.py")
     put(host.base, "there", "a file")
@@ -376,12 +395,13 @@ async def test_a_full_disk_is_seen_before_and_told_after(host: CodeHost) -> None
     need = {"need": [[0, 0]], "conflicts": []}
     before = await lied_to(host, told({"free": 5}, need))
     assert before.code == "code_host_full" and before.facts["needed"] == "1 B"
-    after = await lied_to(host, told({}, need), told({"error": "io", "facts": {"errno": 28}}))
+    full = told({"error": "io", "facts": {"errno": 28}})
+    after = await lied_to(host, told({}, need), full)
     assert after.code == "code_host_full"
 
 
 async def test_beats_are_no_answer(host: CodeHost) -> None:
     beats = b'{"beat": 1}\n' * 3
-    error = await lied_to(host, beats + told({}, NOTHING), beats + told({"error": "busy"}))
+    error = await lied_to(host, beats + told({"error": "busy"}))
     assert error.code == "code_busy"
     assert struct.calcsize(">I") == 4
