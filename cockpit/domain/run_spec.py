@@ -89,6 +89,8 @@ class RunSpec:
     """Of the space that is free at the start: a log takes no more, whatever `log_max_mib` says."""
     disk_free_mib: int = 0
     """Free space that `cwd` must have before the start."""
+    hold_s: float = 0.0
+    """Hold the cards and wait so long for the call to begin; without it the run ends as `not_called`."""
     restart: RestartPolicy = field(default_factory=RestartPolicy)
     expect: Literal["end", "server"] = "end"
     """Of a server that ends unasked, code 0 is a failure too."""
@@ -121,6 +123,7 @@ def encode_spec(spec: RunSpec) -> dict[str, Json]:
         "log_max_mib": spec.log_max_mib,
         "log_share_pct": spec.log_share_pct,
         "disk_free_mib": spec.disk_free_mib,
+        "hold_s": spec.hold_s,
         "restart": {
             "on": spec.restart.on,
             "max": spec.restart.max,

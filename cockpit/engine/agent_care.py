@@ -30,3 +30,8 @@ async def restart(agent: RunAgent, spec: RunSpec, attempt: int) -> StartReply:
 async def events_of(agent: RunAgent, run: RunId, after: int = 0) -> tuple[RunEvent, ...]:
     """What was noted of a run after the event of that number. Raises RunUnknown."""
     return decode_events((await agent.ask("events", {"run": run, "after": after})).get("events"))
+
+
+async def go(agent: RunAgent, run: RunId) -> RunRecord:
+    """Call a held run to begin. Raises RunUnknown."""
+    return agent.record_of(await agent.ask("go", {"run": run}), run)

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 from cockpit.engine import pruning
 from cockpit.errors import ProbeError
 
-ProgramName: TypeAlias = Literal["probe", "supervisor", "courier"]
+ProgramName: TypeAlias = Literal["probe", "supervisor", "courier", "meeting"]
 
 REMOTE: Final = Path(__file__).resolve().parent.parent / "remote"
 _OWN_IMPORTS: Final = re.compile(rb"^(?:from|import) (\w+)", re.MULTILINE)

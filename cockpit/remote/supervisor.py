@@ -243,6 +243,15 @@ class Agent:
             run.close()
             raise
 
+    def _on_go(self, _number: int, request: "Json") -> "Json":
+        """The call that a held run waits for."""
+        with self._store.find(checked_id(request)) as run:
+            run.write_record("go.json", {"wall_s": time.time()})
+            supervisor = run.record("sup.json")
+            if run.is_supervised() and supervisor:
+                send_signal(supervisor["pid"], supervisor["start"], signal.SIGUSR1)
+            return {"record": run.describe()}
+
     def _on_tail(self, number: int, request: "Json") -> "Json":
         for key in ("offset", "window"):
             if not isinstance(request[key], int) or not 0 <= request[key] < 1 << 62:
@@ -296,6 +305,7 @@ class Agent:
         "list": _on_list,
         "status": _on_status,
         "stop": _on_stop,
+        "go": _on_go,
         "tail": _on_tail,
         "acknowledge": _on_acknowledge,
         "untail": _on_untail,

@@ -38,6 +38,7 @@ class Supervisor(Keeper):  # type: ignore[misc]
         try:
             self.reserve()
             self.held.note(self.cards)
+            self.wait_for_call()
             self.begin()
         except Refused as refusal:
             self.give_up(refusal.code)
@@ -68,6 +69,20 @@ class Supervisor(Keeper):  # type: ignore[misc]
             self.beat(force=True)
             if self.run.record("stop.json"):
                 raise Refused("cancelled")
+
+    def wait_for_call(self) -> None:
+        """One of several hosts: nothing begins before all of them are ready. Raises Refused."""
+        if not self.spec.get("hold_s"):
+            return
+        until = time.monotonic() + self.spec["hold_s"]
+        self.announce("starting")
+        while not self.run.record("go.json"):
+            if self.run.record("stop.json"):
+                raise Refused("cancelled")
+            if time.monotonic() >= until:
+                raise Refused("not_called")
+            signal.sigtimedwait(WATCHED, max(0.01, min(1.0, until - time.monotonic())))
+            self.beat(force=True)
 
     # what comes before the job
 

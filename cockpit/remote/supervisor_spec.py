@@ -83,6 +83,7 @@ SPEC_FORM: "dict[str, Callable[[Any], bool]]" = {
     "log_max_mib": lambda value: value is None or is_amount(value),
     "log_share_pct": lambda value: value is None or is_amount(value),
     "disk_free_mib": is_amount,
+    "hold_s": is_amount,
     "restart": lambda value: value is None or is_restart(value),
     "expect": lambda value: value in ("end", "server"),
     "before": lambda value: value is None or is_text(value),

@@ -51,7 +51,7 @@ def claim(folder: str, spec: "Json", host: str) -> str:
         with Folder(path) as run:
             locks = local_locks(path, spec["run"], host)
             kept["locks"] = None if locks is None else locks.path
-            for name in ("exit", "exit.shim", "stop.json", "sup.json", "events.jsonl"):
+            for name in ("exit", "exit.shim", "stop.json", "go.json", "sup.json", "events.jsonl"):
                 run.allocate(name)
             claim_attempt(run, 1)
             lay_locks(locks or run)
