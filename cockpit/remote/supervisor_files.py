@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 MIB = 1 << 20
-RECORD_BYTES = {"exit": 512, "exit.shim": 512, "stop.json": 512, "hb": 2048, "sup.json": 8192}
+RECORD_BYTES = {
+    "exit": 512,
+    "exit.shim": 512,
+    "stop.json": 512,
+    "go.json": 512,
+    "hb": 2048,
+    "sup.json": 8192,
+}
 RECORD_BYTES["events.jsonl"] = 128 * 256
 
 
