@@ -12,7 +12,7 @@ from textual.notifications import SeverityLevel
 from textual.widgets import Input, TextArea
 
 from cockpit.domain.text import safe_line
-from cockpit.engine.events import Event, IncidentChanged, LaunchStep, OwnTrouble
+from cockpit.engine.events import Event, IncidentChanged, LaunchStep, OwnTrouble, RunNoted
 from cockpit.i18n import _
 from cockpit.screens.keys import (
     all_binding_ids,
@@ -24,6 +24,12 @@ from cockpit.widgets.incident_strip import summary, where
 from cockpit.widgets.toasts import ToastOrder, ToastRules
 
 INTERRUPT_S = 2.0
+_CONCERNS = frozenset(
+    {
+        "run_restart_given_up", "run_relaunch_failed", "run_log_not_trimmed", "run_ends_at_logout",
+        "run_hook_failed", "run_hook_timeout",
+    }
+)  # fmt: skip
 _RESULTS = frozenset({"fetched", "fetched_nothing", "fetch_failed"})
 
 
@@ -42,6 +48,8 @@ class Notices:
             self._trouble(event)
         if isinstance(event, LaunchStep) and event.code in _RESULTS:
             self._results(event)
+        if isinstance(event, RunNoted):
+            self._noted(event)
         if isinstance(event, IncidentChanged) and (order := self._rules.decide(event)):
             self._toast(order)
 
@@ -60,6 +68,21 @@ class Notices:
         words = explain(event.code, {"text": safe_line(event.text, 400)}).headline
         severity: SeverityLevel = "warning" if event.code == "fetch_failed" else "information"
         self._app.notify(words, title=event.run, severity=severity, markup=False)
+
+    def _noted(self, noted: RunNoted) -> None:
+        """What a host or we did for a run, or could not."""
+        from cockpit.domain.run_notes import note_code, note_facts
+        from cockpit.i18n.messages import explain
+
+        code = note_code(noted.event)
+        if code is None:
+            return
+        facts = {"run": noted.run, "host": noted.host, **note_facts(noted.event, None)}
+        message = explain(code, facts)
+        words = "\n".join(filter(None, (message.headline, *message.actions[:1])))
+        lines = "\n".join(safe_line(line) for line in words.splitlines())
+        severity: SeverityLevel = "warning" if code in _CONCERNS else "information"
+        self._app.notify(lines, title=noted.run, severity=severity, markup=False)
 
     def _toast(self, order: ToastOrder) -> None:
         if order.kind == "more":

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import tomli
 from textual.app import App
 from textual.content import Content
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
-from cockpit.domain.units import bytes_text, price_text
+from cockpit.domain.units import bytes_text, mib_text, price_text
 from cockpit.errors import CockpitError, ConfigError
 from cockpit.i18n import _, ngettext
 from cockpit.screens.base import services
@@ -137,10 +138,17 @@ def _tell_stopped(app: App[object], name: str, report: StopReport) -> None:
         words = _("{name} is stopped ({last}); nothing of it is left").format(
             name=name, last=last or "-"
         )
-        app.notify(words, markup=False)
+        held = [
+            _("{memory} still held on GPU {index}").format(memory=mib_text(mib), index=index)
+            for index, mib in report.held_mib
+        ]
+        severity: SeverityLevel = "warning" if held else "information"
+        app.notify("\n".join([words, *held]), severity=severity, markup=False)
         return
+    stuck = frozenset(report.stuck)
     lines = [
         f"pid {pid}  {safe_line(command, 100)}"
+        + (_("  hangs in the kernel: only a restart of the host ends it") if pid in stuck else "")
         for pid, command in zip(
             report.left, report.left_commands or ("",) * len(report.left), strict=False
         )

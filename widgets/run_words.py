@@ -79,12 +79,14 @@ def reason_words(view: RunView) -> str:
                 "run_dir_gone": _("its folder on the host is gone"),
                 "oom_killed": _("killed for want of memory"),
                 "host_restarted": _("the host restarted"),
+                "killed_at_logout": _("killed with the last login, it seems"),
                 "killed_without_record": _("killed, no record left"),
                 "unreachable": _("no link to the host"),
                 "server_ended": _("a server that nobody had asked to end"),
                 "hook_failed": _("its hook before the job failed"),
                 "cancelled": _("stopped before it began"),
                 "supervisor_died": _("runs on without its supervisor"),
+                "sh_only": _("by the shell alone, without Python"),
                 "supervisor_stalled": _("its supervisor is stalled"),
             }.get(code, safe_line(code.replace("_", " "), 40))
     return ""

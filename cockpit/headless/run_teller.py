@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.run_notes import note_code, note_facts
 from cockpit.domain.runs import Progress, RunView
 from cockpit.engine.engine import Engine
 from cockpit.engine.events import (
@@ -17,7 +18,6 @@ from cockpit.engine.events import (
     RunNoted,
 )
 from cockpit.headless.incident_line import incident_fields, incident_text
-from cockpit.headless.run_notes import note_words
 from cockpit.headless.run_report import RunReport, words_for
 from cockpit.headless.step_talk import TOLD
 
@@ -99,7 +99,8 @@ class RunTeller:
     async def _note(self, noted: RunNoted) -> None:
         """Another attempt is a start of its own; everything else is talk."""
         event, view = noted.event, self._engine.runs.get(self._run)
-        words = note_words(event, view, self._last_end)
+        code = note_code(event)
+        words = "" if code is None else words_for(code, note_facts(event, view, self._last_end))
         if event.name == "ended":
             self._last_end = words_for("run_attempt_ended", event.facts)
         attempt = event.facts.get("attempt")

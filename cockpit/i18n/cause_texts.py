@@ -195,6 +195,10 @@ CAUSES: Final[dict[str, str]] = {
     "killed_without_record": _(
         "It is gone and left no record: something ended it and its supervisor at once."
     ),
+    "killed_at_logout": _(
+        "It is gone and left no record, and this host ends what a user runs when the last login "
+        "ends (KillUserProcesses=yes): that is the likely cause."
+    ),
     "run_dir_gone": _("Its folder on the host is gone; how it ended is not known."),
     # driver and environment
     "driver_mismatch": _(

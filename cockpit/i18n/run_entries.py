@@ -8,6 +8,7 @@ from cockpit.i18n.sentences import N_ as _
 from cockpit.i18n.sentences import Entry
 
 _NOT_STARTED: Final = _("Nothing was started.")
+_PYTHON_THERE: Final = _("Install Python there: `apt-get install -y python3-minimal`, about 20 MB.")
 
 RUN_ENTRIES: Final[dict[str, Entry]] = {
     "no_free_gpu": Entry(
@@ -111,6 +112,49 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (_("The supervisor on {host} did not start; neither did the run."),),
         (_("It said: {detail}."),),
     ),
+    "launch_failed:sh_only": Entry(
+        (
+            _(
+                "{host} has no Python, and its shell alone cannot do {what}; the run was not started."
+            ),
+        ),
+        (),
+        (_PYTHON_THERE,),
+    ),
+    "launch_failed:sh_only_name": Entry(
+        (
+            _(
+                "{host} has no Python, and its shell keeps {name} for itself; the run was not started."
+            ),
+        ),
+        (),
+        (_("Take {name} out of [env]."), _PYTHON_THERE),
+    ),
+    "sh_only_run": Entry(
+        (
+            _("{host} has no Python 3.6 or newer: its shell alone looks after the run."),
+            _("The host has no Python 3.6 or newer: its shell alone looks after the run."),
+        ),
+        (
+            _(
+                "Its exit code and its log are kept, and it can be stopped; there is no queue for "
+                "cards, no restart, no trimming of a long log, and a process that leaves its session "
+                "and wipes its environment outlives a stop."
+            ),
+        ),
+        (_PYTHON_THERE,),
+    ),
+    "sh_only_no_lock": Entry(
+        (_("Without Python on the host its cards are not locked: another run may take them too."),)
+    ),
+    "sh_only_cannot": Entry(
+        (
+            _("{host} has no Python, and its shell alone cannot do {what}."),
+            _("The host has no Python, and its shell alone cannot do {what}."),
+        ),
+        (_NOT_STARTED,),
+        (_("Take {what} out of the profile."), _PYTHON_THERE),
+    ),
     "secret_missing": Entry(
         (
             _(
@@ -193,11 +237,22 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
     "killed_without_record": Entry(
         (_("It is gone and left no record: something ended it and its supervisor at once."),)
     ),
+    "killed_at_logout": Entry(
+        (
+            _(
+                "It is gone and left no record, and this host ends what a user runs when the last "
+                "login ends (KillUserProcesses=yes): that is the likely cause."
+            ),
+        ),
+        (),
+        (_("On the host: `loginctl enable-linger`, then start the run again."),),
+    ),
     "run_dir_gone": Entry((_("Its folder on the host is gone; how it ended is not known."),)),
     "lost": Entry((_("How it ended is not known."),)),
     "supervisor_died": Entry(
         (_("Its supervisor is gone; the run goes on, and its end is read from its own record."),)
     ),
+    "sh_only": Entry((_("The host has no Python: a shell looks after it, without a supervisor."),)),
     "supervisor_stalled": Entry((_("Its supervisor does not answer; the run goes on."),)),
     "server_ended": Entry((_("It is a server, and nobody had asked it to end."),)),
     "before_failed": Entry(

@@ -7,6 +7,7 @@ import time
 from supervisor_files import MIB, Folder, Refused, parse_object  # type: ignore[import-not-found]
 from supervisor_host import incarnation, oom_kills_since  # type: ignore[import-not-found]
 from supervisor_processes import Members, is_alive, still_alive  # type: ignore[import-not-found]
+from supervisor_session import ends_at_logout  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,6 +192,8 @@ class Run(Folder):  # type: ignore[misc]
         answer = {"state": "lost", "reason": reason, "ended_s": life.get("wall_s")}
         if reason == "killed_without_record":
             answer["oom_kills"] = oom_kills_since(supervisor.get("oom"))
+            if not answer["oom_kills"] and ends_at_logout():
+                answer["reason"] = "killed_at_logout"
         return answer
 
 

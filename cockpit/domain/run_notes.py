@@ -1,4 +1,4 @@
-"""What a host noted of a run, in words for a person; most of it goes without saying."""
+"""What a host noted of a run, as a code and facts of a sentence; most of it goes without saying."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from cockpit.domain.run_events import RunEvent
 from cockpit.domain.runs import RunView
 from cockpit.domain.units import duration_text, mib_text
-from cockpit.headless.run_report import words_for
 
 _CODES = {
     "restart_due": "run_restart_due",
@@ -34,13 +33,8 @@ def note_code(event: RunEvent) -> str | None:
     return _CODES.get(event.name)
 
 
-def note_words(event: RunEvent, view: RunView | None, last_end: str = "") -> str:
-    """`last_end` says how the attempt before ended."""
-    code = note_code(event)
-    return "" if code is None else words_for(code, note_facts(event, view, last_end))
-
-
 def note_facts(event: RunEvent, view: RunView | None, last_end: str = "") -> Mapping[str, object]:
+    """`last_end` says how the attempt before ended."""
     facts: dict[str, object] = dict(event.facts)
     attempt = _whole(facts.get("attempt"))
     facts["restart"] = attempt - 1 if attempt > 1 else None
