@@ -75,3 +75,27 @@ def test_a_container_without_systemd_ends_nothing(session: ModuleType, root: Pat
 
 def test_this_very_host_can_be_asked(session: ModuleType) -> None:
     assert session.ends_at_logout() in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("kills", "ends", "reason"),
+    [
+        (0, True, "killed_at_logout"),
+        (None, True, "killed_at_logout"),
+        (2, True, "killed_without_record"),
+        (0, False, "killed_without_record"),
+    ],
+)
+def test_a_lost_run_names_the_likely_cause(
+    session: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    kills: int | None,
+    ends: bool,
+    reason: str,
+) -> None:
+    run = __import__("supervisor_run")
+    monkeypatch.setattr(run, "oom_kills_since", lambda _baseline: kills)
+    monkeypatch.setattr(run, "ends_at_logout", lambda: ends)
+    told = run.Run._lost("killed_without_record", {}, {"wall_s": 5.0})
+    assert (told["state"], told["reason"], told["oom_kills"]) == ("lost", reason, kills)
+    assert run.Run._lost("host_restarted", {}, {})["reason"] == "host_restarted"
