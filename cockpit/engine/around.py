@@ -129,7 +129,7 @@ class AroundRuns:
         profile = await self.profile_of(view.run)
         if profile is None or not (profile.hooks.on_end or profile.notify.urls):
             return
-        if not await self._past.history.claim(f"end:{view.run}"):
+        if not await self._past.history.claim(f"end:{view.run}@{view.attempt}"):
             return
         work = []
         if profile.hooks.on_end:
@@ -144,7 +144,7 @@ class AroundRuns:
             return
         if not (profile.hooks.on_incident or profile.notify.urls):
             return
-        if not await self._past.history.claim(f"incident:{incident.key}", AGAIN_AFTER_S):
+        if not await self._may_tell(incident):
             return
         words = describe_incident(incident)
         work = []
@@ -162,6 +162,17 @@ class AroundRuns:
             message = Message(title, body, _KINDS[incident.severity])
             work.append(self._tell(view, profile, message))
         await asyncio.gather(*work)
+
+    async def _may_tell(self, incident: Incident) -> bool:
+        """One that comes and goes is told seldom; one that stands in the log is told once, however often the log
+        is read again, and so is money.
+        """
+        claim, offset = self._past.history.claim, incident.finding.offset
+        if not await claim(f"incident:{incident.key}", AGAIN_AFTER_S):
+            return False
+        if offset is None and incident.family != "cost":
+            return True
+        return await claim(f"incident:{incident.key}@{offset}")
 
     # -- hooks and messages ----------------------------------------------------------------
 

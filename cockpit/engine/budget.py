@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,9 +49,11 @@ class Budgets:
         self._parts = parts
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._told: dict[RunId, int] = {}
+        self._changed: dict[RunId, asyncio.Event] = {}
 
     def watch(self, run: RunId, limits: Limits, price: Price) -> None:
         task = self._tasks.get(run)
+        self._changed.setdefault(run, asyncio.Event()).set()
         if task is None or task.done():
             self._tasks[run] = asyncio.ensure_future(self._watch(run, limits, price))
 
@@ -73,7 +76,14 @@ class Budgets:
                 waits = [due_in_s(limits, price, seconds, pct) for pct in _MARKS]
                 later = [one for one in waits if one]
                 wait_s = min([wait_s, *later])
-            await asyncio.sleep(max(0.05, wait_s))
+            await self._pause(run, max(0.05, wait_s))
+
+    async def _pause(self, run: RunId, seconds: float) -> None:
+        """Until then, or until something about the run changed: it may have begun."""
+        changed = self._changed[run]
+        changed.clear()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(changed.wait(), seconds)
 
     def _tell(self, view: RunView, limits: Limits, price: Price, seconds: float) -> None:
         used = used_pct(limits, price, seconds)

@@ -30,6 +30,17 @@ def remember(folder: Path, names: Iterable[str], env_file: Path | None) -> None:
         file.write(text)
 
 
+def has_secrets(folder: Path) -> bool:
+    """Whether secrets were given from here to the run of that folder."""
+    return (folder / "secrets.json").exists()
+
+
+def environ_masker(noted: str) -> Masker:
+    """What this computer's environment alone knows of the names that a host noted."""
+    names = noted.split()[:_MAX_NAMES]
+    return Masker(os.environ.get(name, "") for name in names if name.isidentifier())
+
+
 async def masker_of(folder: Path, noted: str) -> Masker:
     """A masker of what is known here. `noted` is the host's word: it may name variables and no more."""
     names, env_file = _remembered(folder)

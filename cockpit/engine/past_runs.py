@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
@@ -16,14 +16,14 @@ from cockpit.domain.text import safe_line
 from cockpit.engine.bounds import end
 from cockpit.engine.events import Event, IncidentChanged, OwnTrouble
 from cockpit.engine.history import History, as_unreachable
+from cockpit.engine.masks import NAMES_NOTE, environ_masker, has_secrets
+from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import Fact, StorageError
 
 if TYPE_CHECKING:
     from cockpit.engine.api import LaunchPlan
-
-FindMasker: TypeAlias = Callable[[HostName, RunId], Awaitable[Masker]]
 
 WRITE_EVERY_S: Final = 10.0
 """A step or a size that changed is written this often at most; a state at once."""
@@ -40,9 +40,8 @@ class PastRuns:
         self._past: dict[RunId, PastRun] = {}
         self._written: dict[RunId, tuple[RunView, float]] = {}
         self._first_started_s: dict[RunId, float] = {}
-        self.find_masker: FindMasker = _nothing_known
-        """Whose values must not be kept, whatever a host says of its run."""
-        self._masking: set[asyncio.Task[None]] = set()
+        self.maskers: Mapping[RunId, Masker] = {}
+        """What covers the secrets of runs that this session has to do with."""
         self._ahead_s: dict[HostName, float] = {}
         """How far a host's clock is before ours."""
 
@@ -79,8 +78,6 @@ class PastRuns:
     async def close(self, limit_s: float) -> None:
         if self._loading is not None:
             await end(self._loading)
-        if self._masking:
-            await asyncio.wait(self._masking, timeout=limit_s)
         await self.history.close(limit_s)
 
     # -- what is known ---------------------------------------------------------------------
@@ -116,18 +113,19 @@ class PastRuns:
             if is_soon or (is_same and view.ended):
                 return
         self._written[view.run] = (view, wall_s)
-        task = asyncio.ensure_future(self._take(past))
-        self._masking.add(task)
-        task.add_done_callback(self._masking.discard)
+        self.history.take(self._without_secrets(past))
 
-    async def _take(self, past: PastRun) -> None:
-        self.history.take(masked_past(past, await self.find_masker(past.host, past.run)))
-
-    async def settled(self) -> None:
-        """Everything that was told is with the history."""
-        while self._masking:
-            await asyncio.wait(self._masking)
-        await self.history.flush()
+    def _without_secrets(self, past: PastRun) -> PastRun:
+        """A profile may have put a secret into its command. Nobody is asked for one here: where values were
+        given from here and are not known, the command is what the history has of it already.
+        """
+        masker = self.maskers.get(past.run)
+        if masker is None and has_secrets(
+            mirror_path(self._parts.home, past.host, past.run).parent
+        ):
+            return replace(past, view=replace(past.view, command=(), notes=()))
+        noted = dict(past.view.notes).get(NAMES_NOTE, "")
+        return masked_past(past, masker or environ_masker(noted))
 
     def heard(self, event: Event) -> None:
         if isinstance(event, IncidentChanged):
@@ -163,9 +161,8 @@ class PastRuns:
         """Write a person's line to a run. Raises StorageError."""
         words = safe_line(remark).strip()[:REMARK_CHARS]
         past = self._past.get(view.run) or self._as_past(view, self._parts.clock.wall_s())
-        masker = await self.find_masker(view.host, view.run)
-        words = masker.text(words)
-        if not await self.history.set_remark(masked_past(past, masker), words):
+        words = self.maskers.get(view.run, Masker()).text(words)
+        if not await self.history.set_remark(self._without_secrets(past), words):
             raise StorageError("remark_not_kept", run=view.run)
         self._past[view.run] = replace(past, view=replace(past.view, remark=words))
         self._book.remark(view.run, words)
@@ -189,7 +186,3 @@ def masked_past(past: PastRun, masker: Masker) -> PastRun:
             notes=tuple((name, masker.text(text)) for name, text in view.notes),
         ),
     )
-
-
-async def _nothing_known(_host: HostName, _run: RunId) -> Masker:
-    return Masker()

@@ -76,7 +76,6 @@ class Runs(RunsPast):
         self._life = RunLife(parts, self._transports)
         self.book = self._life.book
         self.past = self._life.past
-        self.past.find_masker = self._masker
         self._life.around_runs.acts_for_all = follow_live
         self._life.around_runs.stop = self.stop
         self._launcher: Launcher | None = None
@@ -87,6 +86,7 @@ class Runs(RunsPast):
         self.fetcher.acts_for_all = follow_live
         self._hosts: dict[HostName, HostRuns] = {}
         self._maskers: dict[RunId, Masker] = {}
+        self.past.maskers = self._maskers
         self._removing: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
         self._is_closing = False

@@ -22,6 +22,7 @@ _RUN: Final = (
     "run", "host", "profile", "kind", "state", "code", "signal", "reason", "ended_by", "claimed_s",
     "started_s", "ended_s", "seen_s", "log_bytes", "degraded", "gpus", "leftover_pids", "command",
     "tags", "notes", "progress", "price_per_h", "currency", "cost", "remark",
+    "attempt",
 )  # fmt: skip
 RUN_COLUMNS: Final = ", ".join((*_RUN, "origin IS NOT NULL"))
 _INCIDENT: Final = (
@@ -32,12 +33,18 @@ INCIDENT_COLUMNS: Final = ", ".join(_INCIDENT)
 _PRICE: Final = ("price_per_h", "currency")
 """What the host cost when the run was first seen: a later price is another bill's."""
 _KEPT: Final = ("progress", "claimed_s", "started_s", *_PRICE)
+_FIRST: Final = ("command", "notes")
+"""As they were when the run was started, secrets masked by who knew them."""
 _FINAL: Final = "('exited', 'lost')"
 
 
 def _set(column: str) -> str:
     if column in _PRICE:
         return f"{column} = coalesce(runs.{column}, excluded.{column})"
+    if column in _FIRST:
+        return (
+            f"{column} = CASE runs.{column} WHEN '[]' THEN excluded.{column} ELSE runs.{column} END"
+        )
     if column in _KEPT:
         return f"{column} = coalesce(excluded.{column}, runs.{column})"
     return f"{column} = excluded.{column}"
@@ -47,8 +54,9 @@ SAVE_RUN: Final = (
     f"INSERT INTO runs ({', '.join(_RUN)}) VALUES ({', '.join('?' * len(_RUN))}) "
     "ON CONFLICT (run) DO UPDATE SET "
     + ", ".join(_set(column) for column in _RUN if column not in ("run", "remark"))
-    + f" WHERE excluded.seen_s >= runs.seen_s AND NOT (runs.state = 'exited' AND excluded.state != 'exited')"
-    f" AND NOT (runs.state IN {_FINAL} AND excluded.state NOT IN {_FINAL})"
+    + " WHERE excluded.seen_s >= runs.seen_s AND (excluded.attempt > runs.attempt OR NOT ("
+    "(runs.state = 'exited' AND excluded.state != 'exited')"
+    f" OR (runs.state IN {_FINAL} AND excluded.state NOT IN {_FINAL})))"
 )
 SAVE_INCIDENT: Final = (
     f"INSERT INTO incidents (occasion, {', '.join(_INCIDENT)})"
@@ -66,7 +74,7 @@ def run_row(past: PastRun) -> tuple[object, ...]:
         past.seen_s, view.log_bytes, _cut(view.degraded), _items(view.gpus),
         _items(view.leftover_pids), _items(view.command), _items(view.tags), _items(view.notes),
         None if view.progress == Progress() else json.dumps(asdict(view.progress)),
-        past.price_per_h, past.currency, _cost(past), _cut(view.remark),
+        past.price_per_h, past.currency, _cost(past), _cut(view.remark), view.attempt,
     )  # fmt: skip
 
 
@@ -99,6 +107,7 @@ def read_run(row: Sequence[object]) -> PastRun | None:
         ended_s=_number(found["ended_s"]),
         log_bytes=_whole(found["log_bytes"]),
         degraded=_line(found["degraded"]),
+        attempt=_whole(found["attempt"]) or 1,
         leftover_pids=tuple(_whole(item) or 0 for item in _list(found["leftover_pids"])),
         progress=_progress(found["progress"]),
         command=_lines(found["command"]),

@@ -33,7 +33,8 @@ _V1: Final = (
     "CREATE INDEX incidents_by_age ON incidents (last_s)",
     "CREATE TABLE claims (what TEXT PRIMARY KEY, at_s REAL NOT NULL) WITHOUT ROWID",
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_V1,)
+_V2: Final = ("ALTER TABLE runs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1",)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_V1, _V2)
 """The statements that lead from each version to the next, the first of them from an empty file."""
 VERSION: Final = len(MIGRATIONS)
 

@@ -113,7 +113,7 @@ async def test_a_run_that_ended_while_no_cockpit_looked_is_told_of_by_the_next_o
 ) -> None:
     more = f"[hooks]\non_end = '''{hook(bench.folder)}'''\n"
     view = await bench.launched("later", f"{go(bench)}; exit 2", more)
-    await bench.runs.past.settled()
+    await bench.runs.past.history.flush()
     bench.cut()
     await bench.runs.close()
     (bench.folder / "go").touch()
@@ -144,7 +144,7 @@ async def test_a_run_over_its_hours_is_stopped_and_that_is_an_incident(bench: Be
 
 async def test_a_budget_goes_on_counting_after_a_restart_of_cockpit(bench: Bench) -> None:
     view = await bench.launched("long", "sleep 600", "[budget]\nmax_hours = 1000\n")
-    await bench.runs.past.settled()
+    await bench.runs.past.history.flush()
     bench.cut()
     await bench.runs.close()
     again = wired(make_bench(bench.folder))

@@ -137,7 +137,7 @@ async def test_a_profile_that_held_a_secret_itself_cannot_be_started_again(
     more = "[env]\nsecrets = ['MY_TOKEN']\n"
     path = bench.profile("leaky", "test s3cr3t-value = 1 || exit 0", more)
     run = await bench.runs.launch(await bench.runs.plan(path))
-    await bench.runs.past.settled()
+    await bench.runs.past.history.flush()
     with pytest.raises(UsageError) as refused:
         await bench.runs.plan_again(run)
     assert refused.value.code == "origin_masked"
@@ -198,7 +198,7 @@ async def test_a_history_that_cannot_be_kept_is_told_once_and_stops_nothing(tmp_
 async def test_a_database_that_breaks_under_us_is_set_aside_and_filled_anew(bench: Bench) -> None:
     first = await bench.launched("first", "exit 0")
     await bench.ended(first)
-    await bench.runs.past.settled()
+    await bench.runs.past.history.flush()
     db = bench.parts.home.db
     vandal = sqlite3.connect(db)
     vandal.execute("PRAGMA writable_schema = ON")
@@ -208,7 +208,7 @@ async def test_a_database_that_breaks_under_us_is_set_aside_and_filled_anew(benc
     vandal.close()
     second = await bench.launched("second", "exit 0")
     await bench.ended(second)
-    await bench.runs.past.settled()
+    await bench.runs.past.history.flush()
     codes = [event.code for event in bench.told if isinstance(event, OwnTrouble)]
     assert codes == ["history_set_aside"]
     kept = Database(db)

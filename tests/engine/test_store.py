@@ -20,7 +20,7 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.runs import Progress, RunState, RunView
 from cockpit.engine.store import KEPT_S, Database
-from cockpit.engine.store_schema import VERSION
+from cockpit.engine.store_schema import APPLICATION_ID, MIGRATIONS, VERSION
 from cockpit.errors import StorageError
 
 RUN = RunId("qwen-lora-000001abc")
@@ -161,6 +161,44 @@ def test_the_database_of_another_program_is_not_written_to(path: Path) -> None:
     assert database.set_aside is not None
     theirs = sqlite3.connect(database.set_aside).execute("SELECT sql FROM sqlite_master")
     assert theirs.fetchone()[0] == "CREATE TABLE runs (theirs TEXT)"
+
+
+def test_a_later_attempt_of_a_run_is_alive_again(path: Path) -> None:
+    database = Database(path)
+    database.save_runs([past("lost", seen_s=200.0, ended_s=150.0)])
+    database.save_runs([past("running", seen_s=300.0, attempt=2)])
+    found = database.run(RUN)
+    assert found is not None and (found.view.state, found.view.attempt) == ("running", 2)
+
+
+def test_the_command_of_then_is_kept_whatever_is_said_later(path: Path) -> None:
+    database = Database(path)
+    database.save_runs([past(command=())])
+    database.save_runs([past(command=("python", "****"), seen_s=110.0)])
+    database.save_runs([past(command=("python", "secret"), seen_s=120.0)])
+    found = database.run(RUN)
+    assert found is not None and found.view.command == ("python", "****")
+
+
+def test_a_file_of_the_first_layout_is_brought_up_to_date_with_all_that_is_in_it(
+    path: Path,
+) -> None:
+    old = sqlite3.connect(path, isolation_level=None)
+    for statement in MIGRATIONS[0]:
+        old.execute(statement)
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute("PRAGMA user_version = 1")
+    old.execute(
+        "INSERT INTO runs (run, host, profile, kind, state, seen_s, gpus, leftover_pids, command, tags, notes)"
+        " VALUES ('r-1', 'h', 'p', 'command', 'exited', 5, '[]', '[]', '[]', '[]', '[]')"
+    )
+    old.close()
+    database = Database(path)
+    assert database.set_aside is None
+    (kept,) = database.newest()
+    assert (kept.run, kept.view.state, kept.view.attempt) == ("r-1", "exited", 1)
+    version = sqlite3.connect(path).execute("PRAGMA user_version").fetchone()[0]
+    assert version == VERSION
 
 
 def test_a_newer_cockpit_s_file_is_left_alone(path: Path) -> None:
