@@ -100,7 +100,8 @@ def _is_recent(view: RunView, now_s: float) -> bool:
 
 
 def run_fields(view: RunView) -> dict[str, object]:
-    return {
+    """A run as programs read it; one with a restart policy says which attempt it is."""
+    fields: dict[str, object] = {
         "run": view.run,
         "name": view.profile,
         "host": view.host,
@@ -112,9 +113,10 @@ def run_fields(view: RunView) -> dict[str, object]:
         "gpus": list(view.gpus),
         "step": view.progress.step,
         "degraded": view.degraded,
-        "attempt": view.attempt,
-        "restarts": view.restarts,
     }
+    if view.restarts:
+        fields |= {"attempt": view.attempt, "restarts": view.restarts}
+    return fields
 
 
 def _table(views: Sequence[RunView], now_s: float, past: Mapping[RunId, PastRun]) -> str:
