@@ -52,7 +52,7 @@ class Adopter(Keeper):  # type: ignore[misc]
         if not alive and not self.run.locks.is_held("job.lock"):
             raise Refused("not_alive")
         self.job = job if alive else None
-        for key in ("hole", "sent", "stops", "attempt"):
+        for key in ("sent", "stops", "attempt"):
             if key in life:
                 self.life[key] = life[key]
         self.attempt = self.life["attempt"]
@@ -117,16 +117,27 @@ class Adopter(Keeper):  # type: ignore[misc]
         except Refused:
             pass  # asked again when the pause is over
 
+    def record_end(self) -> None:
+        """What is free on cards that are another's by now tells nothing about this run."""
+        if self.is_foreign and self.cards and not self.lock_again(self.cards):
+            self.held.free_mib = []
+        Keeper.record_end(self)
+
     def before_again(self) -> None:
         """The job held its cards' locks, and they went with it. Raises Refused when they are taken."""
         request = self.spec["gpus"]
-        if request is None or self.card_locks is not None:
-            return
-        locks = CardLocks(card_folder(self.run))
-        cards, in_the_way = locks.take(self.run.id, dict(request, wait_s=0), {})
-        if not cards:
-            raise Refused("no_free_gpu", holders=in_the_way)
-        self.card_locks, self.cards = locks, cards
+        if request is not None and not self.lock_again(request["cards"]):
+            raise Refused("no_free_gpu", holders="")
+
+    def lock_again(self, wanted: "list[Json]") -> bool:
+        """As many of these cards as the run had, unless others hold them."""
+        if self.card_locks is None:
+            locks = CardLocks(card_folder(self.run))
+            request = dict(self.spec["gpus"], cards=wanted, count=len(self.cards), wait_s=0)
+            cards, _in_the_way = locks.take(self.run.id, request, {})
+            if cards:
+                self.card_locks, self.cards = locks, cards
+        return self.card_locks is not None
 
 
 def environment_of(pid: int) -> "dict[bytes, bytes]":

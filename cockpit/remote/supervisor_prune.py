@@ -6,7 +6,6 @@ import shutil
 import time
 
 from supervisor_files import MIB, Refused, try_lock  # type: ignore[import-not-found]
-from supervisor_list import is_over  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 from supervisor_store import Store  # type: ignore[import-not-found]
 
@@ -61,7 +60,9 @@ class Pruner:
         """When a run of this host ended for good; None for every other."""
         with Run(path, self._store.host) as run:
             record: "Json" = run.describe()
-            if not is_over(record) or run.is_supervised():
+            if record["state"] not in ("exited", "lost") or record.get("leftovers"):
+                return None
+            if record.get("reason") == "bad_record" or run.is_supervised():
                 return None
             return float(record.get("ended_s") or record["claimed_s"])
 

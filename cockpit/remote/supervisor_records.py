@@ -35,6 +35,9 @@ class SupervisorRecords:
         self.log = run.open("log", os.O_WRONLY | os.O_APPEND)
         self.attempt = 1
         self.life: "Json" = {"phase": "starting", "sent": [], "stops": 0, "attempt": 1}
+        hole = run.locks.record("hb").get("hole")
+        if hole:  # of an attempt before a restart of the host
+            self.life["hole"] = hole
         self.events = Events(run, self.life)
         self.trimmer = LogTrimmer(run, self.log, spec, self.life, self.events)
         self.disks = DiskWatch([run.path, spec["cwd"]], self.events, self.life)

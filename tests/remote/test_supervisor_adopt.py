@@ -6,16 +6,18 @@ import json
 import os
 import signal
 import sys
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cockpit.domain.models import RunId
 from cockpit.domain.run_record import RunRecord
-from cockpit.domain.run_spec import RestartPolicy
+from cockpit.domain.run_spec import Card, GpuRequest, RestartPolicy
 from cockpit.engine.agent import End
 from cockpit.engine.agent_care import adopt, events_of
-from cockpit.errors import RunError
+from cockpit.errors import NotNow, RunError
 from tests.remote.supervised import Runs, alive, environment_of, of_home, poke, shell, spec, until
 from tests.remote.test_supervisor_stop import STUBBORN
 
@@ -206,3 +208,26 @@ async def test_the_sh_or_the_job_alone_killed_under_a_new_supervisor(runs: Runs,
     assert known == (
         ("exited", signal.SIGKILL) if job == "job" else ("lost", "killed_without_record")
     )
+
+
+async def test_an_adopted_run_locks_its_cards_again_for_its_next_attempt(runs: Runs) -> None:
+    """The job held them, and they went with it."""
+    card = Card(3, f"GPU-{uuid.uuid4()}")
+    request = GpuRequest((card,), 1)
+    script = (
+        "echo $CUDA_VISIBLE_DEVICES; [ $COCKPIT_ATTEMPT = 1 ] && exit 7;"
+        " echo $$ > $HOME/second; exec sleep 600"
+    )
+    try:
+        await adopted(runs, script, restart=RestartPolicy("on-failure", 1, 0.0), gpus=request)
+        poke(runs.home / "go")
+        await runs.pid_of("second")
+        with pytest.raises(NotNow):
+            await runs.agent.start(shell("a-2", "true", gpus=request))
+        assert (await runs.agent.status(RUN)).gpus == (3,)
+        assert (await runs.agent.stop(RUN)).left == ()
+        assert (runs.folder(RUN) / "log").read_text() == "3\n3\n"
+        await runs.agent.start(shell("a-2", "true", gpus=request))
+        assert (await runs.ended("a-2")).code == 0
+    finally:
+        Path(f"/dev/shm/cockpit-{os.geteuid()}/gpu-{card.uuid}.lock").unlink(missing_ok=True)

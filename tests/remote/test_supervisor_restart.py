@@ -206,6 +206,25 @@ async def test_a_lost_run_goes_on_in_the_same_folder_and_log(runs: Runs) -> None
     assert [r.attempt for r in await runs.agent.list()] == [2]
 
 
+async def test_what_was_cut_out_of_a_log_stays_out_after_a_restart_of_the_host(runs: Runs) -> None:
+    script = "yes 0123456789abcde | head -c 4000000; echo $$ > $HOME/job; exec sleep 600"
+    await runs.agent.start(shell(RUN, script, log_max_mib=1, restart=again("on-lost")))
+    job = await runs.pid_of("job")
+    folder = runs.folder(RUN)
+    await until(lambda: b"hole" in (folder / "hb").read_bytes(), "the middle is given back")
+    before = await runs.agent.status(RUN)
+    for pid in (runs.supervisor_pid(RUN), before.job_pid or 0, job):
+        os.kill(pid, signal.SIGKILL)
+    await runs.ended(RUN)
+    supervisor = json.loads((folder / "sup.json").read_text())
+    write_record(folder / "sup.json", {**supervisor, "pid1_start": supervisor["pid1_start"] + 1})
+    await restart(runs.agent, shell(RUN, "exit 4", restart=again("on-lost")), 2)
+    record = await runs.ended(RUN)
+    assert record.log_hole is not None and record.log_hole == before.log_hole
+    frames = [frame async for frame in runs.agent.tail(RUN)]
+    assert b"\0" not in b"".join(f.data for f in frames if isinstance(f, Data))
+
+
 async def test_of_two_who_start_a_lost_run_again_one_does(runs: Runs) -> None:
     await lost(runs)
     job = shell(RUN, "echo once; exit 4", restart=again("on-lost"))
