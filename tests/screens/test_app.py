@@ -13,7 +13,8 @@ from textual.widgets import Input
 from cockpit.app import CockpitApp
 from cockpit.domain.models import HostName
 from cockpit.engine.api import EngineApi
-from cockpit.errors import ConfigError
+from cockpit.engine.events import OwnTrouble
+from cockpit.errors import ConfigError, Fact
 from cockpit.screens.boot import BootScreen
 from cockpit.screens.first_start import FirstStartScreen
 from cockpit.screens.fleet import FleetScreen
@@ -313,3 +314,14 @@ async def test_pause_stops_painting_and_says_how_far_behind() -> None:
         await pilot.press("p")
         await settled(pilot)
         assert drawn[HostName("h100")] > before
+
+
+async def test_trouble_of_ours_is_told_in_words() -> None:
+    engine = calm()
+    async with CockpitApp(engine).run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        facts: dict[str, Fact] = {"path": "~/cockpit.db", "kept": "~/cockpit.db.broken-1"}
+        engine.publish(OwnTrouble("history_set_aside", facts, engine.wall_s()))
+        await pilot.pause()
+        (told,) = pilot.app._notifications
+        assert "~/cockpit.db was damaged" in told.message and told.severity == "warning"
