@@ -15,6 +15,8 @@ from cockpit.domain.code_files import CodeFile, CodePlan, shown
 from cockpit.errors import LaunchFailed
 
 PIECE_BYTES = 256 * 1024
+STEP_BYTES = 4 << 20
+"""What compresses well shows progress all the same."""
 _END = b"\0" * 2 * tarfile.BLOCKSIZE
 
 
@@ -103,6 +105,20 @@ def packed(root: Path, wanted: Iterable[tuple[Hashed, int]]) -> Iterator[Piece]:
             yield Piece(squeeze.compress(data), done_bytes)
         yield Piece(squeeze.compress(b"\0" * (-info.size % tarfile.BLOCKSIZE)), done_bytes)
     yield Piece(squeeze.compress(_END) + squeeze.flush(), done_bytes)
+
+
+def gathered(pieces: Iterator[Piece]) -> Piece | None:
+    """Pieces enough for a trip to the loop and back; None at the end."""
+    parts: list[bytes] = []
+    size, first_bytes, done_bytes = 0, None, 0
+    for piece in pieces:
+        parts.append(piece.data)
+        size += len(piece.data)
+        done_bytes = piece.done_bytes
+        first_bytes = done_bytes if first_bytes is None else first_bytes
+        if size >= PIECE_BYTES or done_bytes - first_bytes >= STEP_BYTES:
+            break
+    return Piece(b"".join(parts), done_bytes) if parts else None
 
 
 def read_file(root: Path, file: CodeFile, offset: int, left: int) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from typing import Final
 from cockpit.domain.code_files import CodePlan, shown
 from cockpit.domain.text import safe_line
 from cockpit.engine.bounds import within
-from cockpit.engine.code_pack import Hashed, changed, read_file
+from cockpit.engine.code_pack import Hashed, Piece, changed, gathered, read_file
 from cockpit.engine.code_sync import CodeSent, OnProgress, conflict_of
 from cockpit.errors import LaunchFailed, LinkLost, ProtocolError
 from cockpit.transport.base import HostTransport
@@ -166,14 +166,13 @@ class PlainCode:
         if not needed:
             return 0
         channel = await self._transport.open(self._script(_STAGE))
-        sent_bytes, done_bytes = 0, 0
+        sent_bytes = 0
         try:
             pieces = _archive(Path(self._plan.root), needed)
-            while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-                await within(WRITE_S, channel.write(piece))
-                sent_bytes += len(piece)
-                done_bytes = min(total_bytes, sent_bytes)
-                progress(done_bytes, total_bytes)
+            while (piece := await asyncio.to_thread(gathered, pieces)) is not None:
+                await within(WRITE_S, channel.write(piece.data))
+                sent_bytes += len(piece.data)
+                progress(piece.done_bytes, total_bytes)
             await channel.write_eof()
             code = await within(LOOK_S, channel.wait())
             said = channel.stderr_tail()[-300:]
@@ -263,8 +262,9 @@ def _with_parents(name: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
-def _archive(root: Path, needed: Sequence[Hashed]) -> Iterator[bytes]:
+def _archive(root: Path, needed: Sequence[Hashed]) -> Iterator[Piece]:
     """A plain tar of the files under their own names."""
+    done_bytes = 0
     for one in needed:
         info = tarfile.TarInfo(_name(one))
         info.mode = one.file.mode
@@ -273,9 +273,10 @@ def _archive(root: Path, needed: Sequence[Hashed]) -> Iterator[bytes]:
             info.linkname = one.file.link.decode("utf-8", "surrogateescape")
         else:
             info.size = one.file.size
-        yield info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+        yield Piece(info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape"), done_bytes)
         if one.file.link is None:
-            yield from read_file(root, one.file, 0, info.size)
-            if pad := -info.size % tarfile.BLOCKSIZE:
-                yield b"\0" * pad
-    yield b"\0" * 2 * tarfile.BLOCKSIZE
+            for data in read_file(root, one.file, 0, info.size):
+                done_bytes += len(data)
+                yield Piece(data, done_bytes)
+            yield Piece(b"\0" * (-info.size % tarfile.BLOCKSIZE), done_bytes)
+    yield Piece(b"\0" * 2 * tarfile.BLOCKSIZE, done_bytes)

@@ -100,6 +100,7 @@ class _Transfer:
         self._sent_bytes = 0
         self._mark = secrets.token_hex(16)
         self._was_asked = False
+        self._relaying: asyncio.Task[None] | None = None
         self._said = ""
         self._answer: asyncio.Future[dict[str, object]] = asyncio.get_running_loop().create_future()
 
@@ -110,7 +111,9 @@ class _Transfer:
             return await self._run(where)
         finally:
             server.close()
-            if self._answer.done() and not self._answer.cancelled():
+            if self._relaying is not None:
+                await end(self._relaying)
+            if not self._answer.cancel():
                 self._answer.exception()  # told already, or nobody's business
 
     async def _run(self, where: Path) -> dict[str, object]:
@@ -174,6 +177,7 @@ class _Transfer:
             writer.close()
             return
         self._was_asked = True
+        self._relaying = asyncio.current_task()
         try:
             self._answer.set_result(await self._carry(reader, writer))
         except (CockpitError, OSError, ValueError) as error:

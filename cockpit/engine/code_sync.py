@@ -16,7 +16,7 @@ from cockpit.domain.code_files import CodePlan, shown
 from cockpit.domain.run_spec import Json
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import bytes_text
-from cockpit.engine.code_pack import Hashed, Piece, changed, listing, packed
+from cockpit.engine.code_pack import Hashed, changed, gathered, listing, packed
 from cockpit.engine.code_rsync import RsyncFailed, has_rsync, rsync_to
 from cockpit.engine.courier import Courier, OpenCourier, Refusal
 from cockpit.errors import CockpitError, LaunchFailed, ProtocolError
@@ -152,7 +152,7 @@ class CodeSync:
             return "rsync"
         await courier.tell("take", {})
         pieces = packed(Path(plan.root), needs.files)
-        while (piece := await asyncio.to_thread(_next, pieces)) is not None:
+        while (piece := await asyncio.to_thread(gathered, pieces)) is not None:
             if piece.data:
                 await courier.send_chunk(piece.data)
             progress(piece.done_bytes, needs.total_bytes)
@@ -218,10 +218,6 @@ def conflict_of(
         count=count,
         names=", ".join(named) + more,
     )
-
-
-def _next(pieces: object) -> Piece | None:
-    return next(pieces, None)  # type: ignore[call-overload,no-any-return]
 
 
 def _index(at: object, files: Sequence[Hashed]) -> int:

@@ -18,6 +18,8 @@ PIECE_BYTES = 256 * 1024
 
 def main(argv: list[str]) -> int:
     where, _host, *command = argv
+    for fd in (0, 1):
+        os.set_blocking(fd, True)  # rsync gives its remote shell pipes that are not
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.connect(where)
         link.sendall(json.dumps(command).encode() + b"\n")

@@ -6,13 +6,17 @@ import asyncio
 import os
 import random
 import shutil
+import socket
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cockpit.engine.code_rsync import has_rsync
+from cockpit.engine.code_rsync import RELAY, has_rsync
 from cockpit.errors import LinkLost
 from tests.engine.code_hosts import CodeHost, put
 
@@ -124,3 +128,34 @@ async def test_what_changes_meanwhile_is_not_put_in_place(
     with pytest.raises(LaunchFailed) as caught:
         await host.send(files)
     assert caught.value.code == "code_changed_here" and host.there() == {}
+
+
+def test_the_relay_bears_with_pipes_that_do_not_block(tmp_path: Path) -> None:
+    """rsync gives its remote shell such pipes; a full one is no error."""
+    data = random.Random(5).randbytes(1 << 20)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        server.listen()
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        argv = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(RELAY),
+            str(tmp_path / "s"),
+            "box",
+            "rsync",
+            "--server",
+        ]
+        relay = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=writing)
+        os.close(writing)
+        link, _address = server.accept()
+        with link, link.makefile("rb") as said:
+            assert said.readline() == b'["rsync", "--server"]\n'
+            sending = threading.Thread(target=link.sendall, args=(data,))
+            sending.start()
+            with os.fdopen(reading, "rb") as out:
+                assert out.read(len(data)) == data
+            sending.join()
+        assert relay.wait(30) == 0
