@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cockpit.config.paths import Home
 from cockpit.config.settings import Settings, load_settings
+from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
 from cockpit.i18n import ngettext
 from cockpit.widgets.options import UiOptions
@@ -43,7 +44,7 @@ def say_farewell(engine: EngineApi | None) -> None:
 
 def farewell(engine: EngineApi | None) -> str:
     """One line for the shell: what goes on without us. Empty when nothing does."""
-    views = [] if engine is None else [view for view in engine.runs.all() if not view.ended]
+    views = [] if engine is None else [view for view in engine.runs.all() if _goes_on(engine, view)]
     if not views:
         return ""
     names = ", ".join(
@@ -52,6 +53,11 @@ def farewell(engine: EngineApi | None) -> str:
     more = f", {len(views) - 3} more" if len(views) > 3 else ""
     words = ngettext("{n} run goes on: {names}.", "{n} runs go on: {names}.", len(views))
     return words.format(n=len(views), names=names + more) + "  cockpit ps"
+
+
+def _goes_on(engine: EngineApi, view: RunView) -> bool:
+    """A run of the past whose host is gone may have ended long ago."""
+    return not view.ended and (view.state != "unreachable" or view.host in engine.hosts)
 
 
 def run_demo() -> int:

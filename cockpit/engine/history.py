@@ -31,7 +31,7 @@ FLUSH_AFTER_S: Final = 0.3
 TRY_AGAIN_S: Final = 60.0
 LIMIT_S: Final = 10.0
 """For one piece of work: others may hold the database, and a disk may hang."""
-LOADED_AT_MOST: Final = 1000
+LOADED_AT_MOST: Final = 500
 PRUNE_EVERY_S: Final = 86400.0
 
 Trouble = Callable[[str, Mapping[str, Fact]], None]

@@ -32,3 +32,11 @@ def test_runs_that_go_on_are_named_after_the_end() -> None:
         engine.put_run(run_view(f"more-{number}", profile="x\x1b[31m"))
     assert farewell(engine).startswith("5 runs go on: ")
     assert "2 more" in farewell(engine) and "\x1b" not in farewell(engine)
+
+
+def test_a_remembered_run_of_a_host_that_is_gone_is_not_said_to_go_on() -> None:
+    engine = FakeEngine()
+    engine.put_run(run_view(state="unreachable"))
+    assert farewell(engine) == ""
+    engine.with_host("vast-a")
+    assert farewell(engine).startswith("1 run goes on")
