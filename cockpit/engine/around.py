@@ -11,21 +11,21 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from cockpit.domain.budget import Limits, Price
-from cockpit.domain.incident_book import OPEN_STATES
-from cockpit.domain.incidents import SEVERITIES, Finding, Incident
+from cockpit.domain.budget import Price
+from cockpit.domain.incidents import Finding, Incident
 from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
+from cockpit.engine.around_words import end_message, facts_of, hook_words, is_news, limits_of
 from cockpit.engine.bounds import end
 from cockpit.engine.budget import BudgetParts, Budgets
 from cockpit.engine.events import Event, IncidentChanged, LaunchStep, RunChanged
-from cockpit.engine.hooks import HookEnd, Hooks
+from cockpit.engine.hooks import Hooks
 from cockpit.engine.notify import Herald, Kind, Message, is_installed
 from cockpit.engine.past_runs import PastRuns
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError, RunUnknown
-from cockpit.i18n.messages import describe_incident, explain
+from cockpit.i18n.messages import describe_incident
 
 if TYPE_CHECKING:
     from cockpit.config.profile import Profile
@@ -114,7 +114,7 @@ class AroundRuns:
                 self.spawn(view.run, self._ended(view))
         elif isinstance(event, IncidentChanged):
             run = event.incident.run
-            if run is not None and self.acts_for(run) and _is_news(event):
+            if run is not None and self.acts_for(run) and is_news(event):
                 self.spawn(run, self._opened(run, event.incident))
 
     def is_adopted(self, run: RunId) -> bool:
@@ -133,9 +133,9 @@ class AroundRuns:
             return
         work = []
         if profile.hooks.on_end:
-            work.append(self._hook(view, "on_end", profile.hooks.on_end, _facts(view)))
+            work.append(self._hook(view, "on_end", profile.hooks.on_end, facts_of(view)))
         if profile.notify.urls:
-            work.append(self._tell(view, profile, self._end_message(view)))
+            work.append(self._tell(view, profile, end_message(view, self._spent_words(view))))
         await asyncio.gather(*work)
 
     async def _opened(self, run: RunId, incident: Incident) -> None:
@@ -152,7 +152,7 @@ class AroundRuns:
             told = {
                 "family": incident.family, "severity": incident.severity, "summary": words.summary,
             }  # fmt: skip
-            facts = {**_facts(view), **told}
+            facts = {**facts_of(view), **told}
             work.append(self._hook(view, "on_incident", profile.hooks.on_incident, facts))
         if profile.notify.urls:
             body = "\n".join(
@@ -183,7 +183,7 @@ class AroundRuns:
         if ended.is_good:
             self.step(view.run, "hook_ran", name, is_quiet=True)
             return
-        words = _hook_words(name, ended)
+        words = hook_words(name, ended)
         log.warning("hook of %s: %s", view.run, words)
         self.step(view.run, "hook_failed", words)
 
@@ -200,23 +200,6 @@ class AroundRuns:
                 self.step(view.run, "notify_failed", scheme)
 
         await self.herald.tell(profile.notify.urls, message, took)
-
-    def _end_message(self, view: RunView) -> Message:
-        if view.code is not None:
-            how = f"ended with code {view.code}"
-        elif view.signal is not None:
-            how = f"ended by signal {view.signal}"
-        else:
-            how = "ended; how is not known"
-        if view.by == "cockpit":
-            how = "was stopped"
-        lines = [f"{view.run} {how}."]
-        if view.reason not in (None, "exited", "signal", "stopped"):
-            lines.append(explain(view.reason or "", {}).headline)
-        if (spent := self._spent_words(view)) is not None:
-            lines.append(spent)
-        kind: Kind = "success" if view.code == 0 or view.by == "cockpit" else "failure"
-        return Message(f"{view.profile} on {view.host} {how}", "\n".join(lines), kind)
 
     def _spent_words(self, view: RunView) -> str | None:
         seconds, price = self._seconds(view), self._price(view.run)
@@ -273,52 +256,3 @@ class AroundRuns:
             await work
         except Exception:  # a run's edge: what goes along with it must not touch the others
             log.exception("around %s", run)
-
-
-def limits_of(profile: Profile) -> Limits:
-    budget = profile.budget
-    if budget is None:
-        return Limits()
-    money = budget.max_cost
-    return Limits(
-        max_cost=None if money is None else money.amount,
-        currency=None if money is None else money.currency,
-        max_hours=budget.max_hours,
-        stops=budget.action == "stop",
-    )
-
-
-def _is_news(event: IncidentChanged) -> bool:
-    """It opened, or grew worse; of notices only money's is worth a message."""
-    incident, before = event.incident, event.before
-    if incident.state not in OPEN_STATES:
-        return False
-    if incident.severity == "notice" and incident.family != "cost":
-        return False
-    if before is None or before.state not in OPEN_STATES:
-        return True
-    return SEVERITIES.index(incident.severity) < SEVERITIES.index(before.severity)
-
-
-def _facts(view: RunView) -> dict[str, object]:
-    return {
-        "run": view.run,
-        "host": view.host,
-        "profile": view.profile,
-        "kind": view.kind,
-        "state": view.state,
-        "exit_code": view.exit_status,
-        "signal": view.signal,
-        "reason": view.reason,
-        "gpus": ",".join(map(str, view.gpus)),
-        "family": "",
-        "severity": "",
-        "summary": "",
-    }
-
-
-def _hook_words(name: str, ended: HookEnd) -> str:
-    number = "" if ended.number is None else f" {ended.number}"
-    return f"{name}: {ended.why.replace('_', ' ')}{number}" + (
-        f", {ended.said}" if ended.said else ""
-    )

@@ -6,7 +6,7 @@ from cockpit.config.profile import Profile
 from cockpit.config.spec import HostSpec
 from cockpit.domain.budget import Price, unmeasured
 from cockpit.engine.api import Check
-from cockpit.engine.around import limits_of
+from cockpit.engine.around_words import limits_of
 from cockpit.engine.notify import is_installed, schemes
 
 
