@@ -100,11 +100,16 @@ class HostRuns:
 
     # -- what others may ask -------------------------------------------------------------
 
-    async def agent(self, limit_s: float = OPEN_LIMIT_S) -> RunAgent:
-        """The host's agent, as soon as it answers. Raises what starting it raised, or HostUnreachable."""
+    async def agent(
+        self, limit_s: float = OPEN_LIMIT_S, *, after: RunAgent | None = None
+    ) -> RunAgent:
+        """The host's agent, as soon as it answers; the next one `after` one that is lost.
+
+        Raises what starting it raised, or HostUnreachable.
+        """
 
         async def wait() -> RunAgent:
-            while self._agent is None:
+            while self._agent is None or self._agent is after:
                 if self._failure is not None:
                     raise self._failure
                 self._changed.clear()

@@ -63,9 +63,10 @@ class Starter:
 
     async def _send(self, runs: HostRuns, spec: RunSpec, attempt: int) -> RunRecord:
         """A host that has the run answers so and starts nothing: a request may be sent again."""
+        agent = None
         for _try in range(TRIES):
             try:
-                agent = await runs.agent(RECONNECT_LIMIT_S)
+                agent = await runs.agent(RECONNECT_LIMIT_S, after=agent)
                 if attempt > 1:
                     return (await restart(agent, spec, attempt)).record
                 return (await agent.start(spec)).record

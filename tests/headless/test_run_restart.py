@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
 
 from tests.desk import Desk, until
 
@@ -69,3 +74,34 @@ async def test_a_supervisor_that_dies_is_replaced_while_we_follow(desk: Desk) ->
 def log_of(desk: Desk, run: str) -> bytes:
     path = desk.run_folder(run) / "log"
     return path.read_bytes() if path.exists() else b""
+
+
+async def test_a_container_that_restarts_under_a_run_costs_an_attempt_and_not_the_run(
+    desk: Desk,
+) -> None:
+    """The host's Python runs in a container of its own: when it ends, everything of it ends."""
+    python = desk.folder / "python"
+    python.write_text(
+        f"#!/bin/sh\necho $$ >> {desk.folder}/containers\n"
+        f'exec unshare --pid --fork --kill-child --mount-proc {sys.executable} "$@"\n'
+    )
+    python.chmod(0o700)
+    if subprocess.run([python, "-c", "pass"], capture_output=True).returncode:
+        pytest.skip("needs the right to unshare")
+    desk.this_machine(python=str(python))
+    script = (
+        f"echo try $COCKPIT_ATTEMPT; while [ ! -e {desk.folder}/go ]; do sleep 0.05; done; exit 42"
+    )
+    again = "[restart]\non = 'on-lost'\n"
+    process = await desk.start("run", desk.profile("back", script, again))
+    await until(lambda: desk.runs("back"), "it is on disk")
+    (run,) = desk.runs("back")
+    await until(lambda: log_of(desk, run) == b"try 1\n", "it runs")
+    for pid in (desk.folder / "containers").read_text().split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    await until(lambda: log_of(desk, run) == b"try 1\ntry 2\n", "it runs again")
+    (desk.folder / "go").touch()
+    done = await desk.end_of(process)
+    assert (done.code, done.out) == (42, b"try 1\ntry 2\n"), done.err
+    assert f"here had restarted; attempt 2 of {run} was started there." in done.err, done.err
