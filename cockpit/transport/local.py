@@ -44,7 +44,11 @@ class LocalChannel(asyncio.SubprocessProtocol):
         return signal.Signals(-code).name.removeprefix("SIG")
 
     def when_gone(self, call: Callable[[], None]) -> None:
-        self._on_exit = call
+        """Called once; at once for a script that was quicker."""
+        if self._exited.is_set():
+            call()
+        else:
+            self._on_exit = call
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport

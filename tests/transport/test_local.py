@@ -13,6 +13,7 @@ from cockpit.domain.models import HostName
 from cockpit.errors import HostUnreachable, LinkLost
 from cockpit.transport.base import HostTransport
 from cockpit.transport.connector import make_transport
+from cockpit.transport.local import LocalChannel
 from tests.servers import free_port, tcp_server, until
 
 
@@ -101,3 +102,11 @@ async def test_ports_are_at_hand(here: HostTransport) -> None:
     with pytest.raises(HostUnreachable) as caught:
         await here.open_tcp(free_port())
     assert caught.value.facts["why"] == "refused"
+
+
+def test_a_script_that_was_quicker_than_its_opening_gives_its_channel_back() -> None:
+    channel = LocalChannel()
+    gone: list[bool] = []
+    channel.process_exited()
+    channel.when_gone(lambda: gone.append(True))
+    assert gone == [True]
