@@ -48,7 +48,7 @@ class RunView:
     ended_s: float | None = None
     log_bytes: int | None = None
     degraded: str | None = None
-    """supervisor_died, supervisor_stalled: the run goes on and something about it is worse than it should be."""
+    """supervisor_died, supervisor_stalled, sh_only: it goes on, and something about it is worse than it should be."""
     attempt: int = 1
     restarts: int = 0
     """How many more attempts its policy allows in all; 0 without one."""

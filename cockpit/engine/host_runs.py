@@ -6,19 +6,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from cockpit.config.hosts import HostSpec
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import FINAL_STATES, RunView
-from cockpit.engine.agent import RunAgent
 from cockpit.engine.backoff import Backoff
 from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.clock import Clock
 from cockpit.engine.followers import Followers, FollowParts
+from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.run_book import RunBook
-from cockpit.errors import CockpitError, HostUnreachable, LinkLost
+from cockpit.errors import CockpitError, HostUnreachable, LinkLost, NoPython
 from cockpit.transport.base import HostTransport
 
 log = logging.getLogger(__name__)
@@ -30,19 +30,24 @@ OPEN_LIMIT_S = 60.0
 CLOSE_LIMIT_S = 5.0
 
 
+MakeAgent: TypeAlias = Callable[[HostSpec, HostTransport], HostAgent]
+
+
 @dataclass(frozen=True, slots=True)
 class RunParts:
     """What the runs of every host share."""
 
     clock: Clock
     book: RunBook
-    make_agent: Callable[[HostSpec, HostTransport], RunAgent]
+    make_agent: MakeAgent
     follow: FollowParts
     follow_live: bool
     """Whether live runs are followed without being asked for."""
     jitter: Callable[[], float]
     told: Callable[[HostName, RunRecord, RunView], None] = lambda _host, _record, _view: None
     """A host spoke of a run."""
+    make_sh_agent: MakeAgent | None = None
+    """For a host without Python."""
 
 
 class HostRuns:
@@ -57,7 +62,7 @@ class HostRuns:
         self._parts = parts
         self._serving: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
-        self._agent: RunAgent | None = None
+        self._agent: HostAgent | None = None
         self._failure: CockpitError | None = None
         self._changed = asyncio.Event()
         self._wake = asyncio.Event()
@@ -101,14 +106,14 @@ class HostRuns:
     # -- what others may ask -------------------------------------------------------------
 
     async def agent(
-        self, limit_s: float = OPEN_LIMIT_S, *, after: RunAgent | None = None
-    ) -> RunAgent:
+        self, limit_s: float = OPEN_LIMIT_S, *, after: HostAgent | None = None
+    ) -> HostAgent:
         """The host's agent, as soon as it answers; the next one `after` one that is lost.
 
         Raises what starting it raised, or HostUnreachable.
         """
 
-        async def wait() -> RunAgent:
+        async def wait() -> HostAgent:
             while self._agent is None or self._agent is after:
                 if self._failure is not None:
                     raise self._failure
@@ -167,19 +172,32 @@ class HostRuns:
 
     async def _serve_once(self, transport: HostTransport) -> None:
         """Ends by raising why this agent is of no more use."""
-        agent = self._parts.make_agent(self.spec, transport)
+        agent: HostAgent | None = None
         try:
-            await within(OPEN_LIMIT_S, agent.open())
+            agent = await within(OPEN_LIMIT_S, self._open(transport))
             self._set_agent(agent, None)
             await self._ask_again_and_again(agent)
         except asyncio.TimeoutError:
             raise HostUnreachable(host=self.host, why="timeout") from None
         finally:
-            if self._agent is agent:
-                self._set_agent(None, self._failure)
-            await attempt(CLOSE_LIMIT_S, agent.close())
+            if agent is not None:
+                if self._agent is agent:
+                    self._set_agent(None, self._failure)
+                await attempt(CLOSE_LIMIT_S, agent.close())
 
-    async def _ask_again_and_again(self, agent: RunAgent) -> None:
+    async def _open(self, transport: HostTransport) -> HostAgent:
+        """By the host's Python, else by its sh. An agent that does not open has closed itself."""
+        agent = self._parts.make_agent(self.spec, transport)
+        try:
+            await agent.open()
+        except NoPython:
+            if self._parts.make_sh_agent is None:
+                raise
+            agent = self._parts.make_sh_agent(self.spec, transport)
+            await agent.open()
+        return agent
+
+    async def _ask_again_and_again(self, agent: HostAgent) -> None:
         gone = asyncio.ensure_future(agent.closed())
         try:
             while not gone.done():
@@ -203,7 +221,7 @@ class HostRuns:
         finally:
             await end(woken)
 
-    def _set_agent(self, agent: RunAgent | None, failure: CockpitError | None) -> None:
+    def _set_agent(self, agent: HostAgent | None, failure: CockpitError | None) -> None:
         self._agent, self._failure = agent, failure
         self.followers.use(agent)
         self._changed.set()

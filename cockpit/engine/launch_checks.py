@@ -8,6 +8,7 @@ from cockpit.domain.placement import Placement
 from cockpit.engine.api import Check
 from cockpit.engine.fleet import HostState
 from cockpit.engine.needs import host_needs
+from cockpit.engine.sh_checks import sh_checks
 from cockpit.errors import Fact
 from cockpit.launchers.base import Launch
 
@@ -18,7 +19,7 @@ def launch_checks(
     """`is_up`: there is a connection, whatever its samples say."""
     checks = [_connected(state, bool(placement.cards), is_up)]
     if state.facts is not None and not state.facts.python:
-        checks.append(Check("no_python", "blocked", {"host": state.host}))
+        checks += sh_checks(state.host, profile, placement)
     if placement.queued:
         checks.append(Check("cards_queued", "warning"))
     elif placement.cards:

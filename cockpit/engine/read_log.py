@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from cockpit.domain.models import RunId
-from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_frames import Data, Hole
+from cockpit.engine.host_agent import HostAgent
 
 PIECE_BYTES = 256 * 1024
 _ZEROS = bytes(512)
@@ -14,7 +14,7 @@ _ZEROS = bytes(512)
 
 
 async def read_log(
-    agent: RunAgent, run: RunId, offset: int = 0
+    agent: HostAgent, run: RunId, offset: int = 0
 ) -> AsyncGenerator[Data | Hole, None]:
     """To the end that it had at the first answer. Raises RunUnknown, TransportError."""
     hole = (await agent.status(run)).log_hole

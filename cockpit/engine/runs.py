@@ -31,7 +31,8 @@ from cockpit.engine.fetching import Fetcher
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
 from cockpit.engine.host_forwards import HostForwards
-from cockpit.engine.host_runs import HostRuns, RunParts
+from cockpit.engine.host_agent import HostAgent
+from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_care import DIED, CareParts, RunCare
@@ -56,7 +57,12 @@ def full_runs(parts: EngineParts, *, follow_live: bool = True) -> RunsService:
     def make_agent(spec: HostSpec, transport: HostTransport) -> RunAgent:
         return RunAgent(transport, spec.python or "", run_root=spec.run_root)
 
-    return Runs(parts, make_agent, random.random, follow_live=follow_live)
+    def make_sh_agent(spec: HostSpec, transport: HostTransport) -> HostAgent:
+        from cockpit.engine.sh_agent import ShAgent  # few hosts are without Python
+
+        return ShAgent(transport, run_root=spec.run_root)
+
+    return Runs(parts, make_agent, random.random, make_sh_agent, follow_live=follow_live)
 
 
 class Runs(RunsPast):
@@ -65,8 +71,9 @@ class Runs(RunsPast):
     def __init__(
         self,
         parts: EngineParts,
-        make_agent: Callable[[HostSpec, HostTransport], RunAgent],
+        make_agent: MakeAgent,
         jitter: Callable[[], float],
+        make_sh_agent: MakeAgent | None = None,
         *,
         follow_live: bool = True,
     ) -> None:
@@ -103,7 +110,14 @@ class Runs(RunsPast):
             )
         )
         self._run_parts = RunParts(
-            parts.clock, self.book, make_agent, follow, follow_live, jitter, self._told
+            parts.clock,
+            self.book,
+            make_agent,
+            follow,
+            follow_live,
+            jitter,
+            self._told,
+            make_sh_agent,
         )
         self._own_forwards = HostForwards(parts.bus, parts.clock)
 

@@ -7,13 +7,13 @@ from contextlib import aclosing
 from pathlib import Path
 
 from cockpit.domain.models import RunId
-from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_frames import Data
+from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.read_log import read_log
 from cockpit.errors import StorageError
 
 
-async def save_log(agent: RunAgent, run: RunId, target: Path) -> int:
+async def save_log(agent: HostAgent, run: RunId, target: Path) -> int:
     """Copy it; returns its size. A file that exists is never replaced; one half written is removed.
 
     What the host has dropped is a hole in the copy too. Raises RunUnknown, StorageError, TransportError.
@@ -35,7 +35,7 @@ async def save_log(agent: RunAgent, run: RunId, target: Path) -> int:
     return size
 
 
-async def _copy(agent: RunAgent, run: RunId, fd: int, target: Path) -> int:
+async def _copy(agent: HostAgent, run: RunId, fd: int, target: Path) -> int:
     size = 0
     async with aclosing(read_log(agent, run)) as pieces:
         async for piece in pieces:

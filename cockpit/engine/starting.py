@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from cockpit.config.paths import ensure_private_dir
 from cockpit.domain.models import HostName
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
+from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_care import restart
 from cockpit.engine.api import LaunchPlan
+from cockpit.engine.bounds import within
 from cockpit.engine.host_runs import HostRuns
 from cockpit.engine.masks import remember
 from cockpit.engine.mirror import mirror_path
@@ -20,6 +23,7 @@ from cockpit.transport.base import HostTransport
 
 TRIES = 3
 RECONNECT_LIMIT_S = 60.0
+GONE_LIMIT_S = 1.0
 
 OnStep = Callable[..., None]
 """(run, host, code, text)."""
@@ -44,7 +48,8 @@ class Starter:
         A later `attempt` is one of a lost run, in the folder and the log that it has.
         """
         runs = self._of_host(plan.host)
-        await runs.agent()
+        if not isinstance(await runs.agent(), RunAgent):
+            self._on_step(spec.run, plan.host, "sh_only_run", plan.host)
         self._remember(plan, spec)
         spec = await self._with_code(plan, spec)
         self._on_step(spec.run, plan.host, "launch_sending")
@@ -63,17 +68,19 @@ class Starter:
 
     async def _send(self, runs: HostRuns, spec: RunSpec, attempt: int) -> RunRecord:
         """A host that has the run answers so and starts nothing: a request may be sent again."""
-        agent = None
+        agent = lost = None
         for _try in range(TRIES):
             try:
-                agent = await runs.agent(RECONNECT_LIMIT_S, after=agent)
+                agent = await runs.agent(RECONNECT_LIMIT_S, after=lost)
                 if attempt > 1:
+                    if not isinstance(agent, RunAgent):
+                        raise LaunchFailed(why="sh_only", host=runs.host, what="[restart]")
                     return (await restart(agent, spec, attempt)).record
                 return (await agent.start(spec)).record
             except NotNow as error:  # another run was quicker
                 raise NotNow(**{**error.facts, "profile": spec.profile}) from error
             except LinkLost:
-                continue
+                lost = agent if agent is not None and await _is_gone(agent) else None
             except HostUnreachable:
                 break
         raise LaunchFailed(why="reply_lost", host=runs.host, run=spec.run)
@@ -85,3 +92,12 @@ class Starter:
         for each in (folder.parent.parent, folder.parent, folder):
             ensure_private_dir(each)
         remember(folder, plan.env_secret_names, env_file_of(plan.profile))
+
+
+async def _is_gone(agent: RunAgent) -> bool:
+    """Whether it will answer nothing any more, as it knows itself in a moment."""
+    try:
+        await within(GONE_LIMIT_S, agent.closed())
+    except asyncio.TimeoutError:
+        return False
+    return True

@@ -11,9 +11,9 @@ from cockpit.config.paths import Home
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import RunView
-from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_frames import Data, End, Hole, Truncated
 from cockpit.engine.engine import Engine
+from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.read_log import read_log
 from cockpit.errors import CockpitError, ExitCode, LinkLost, RunUnknown, TransportError
 from cockpit.headless.find_run import found_run
@@ -102,7 +102,7 @@ class _Printer:
         await self._report.finish(self._engine.wall_s())
 
 
-Work = Callable[[RunAgent, RunId, _Printer], Awaitable[None]]
+Work = Callable[[HostAgent, RunId, _Printer], Awaitable[None]]
 
 
 async def _over_lost_links(
@@ -122,7 +122,7 @@ async def _over_lost_links(
             await asyncio.sleep(TICK_S)
 
 
-async def _print_once(agent: RunAgent, run: RunId, printer: _Printer) -> None:
+async def _print_once(agent: HostAgent, run: RunId, printer: _Printer) -> None:
     async with aclosing(read_log(agent, run, printer.offset)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Hole):
@@ -131,7 +131,7 @@ async def _print_once(agent: RunAgent, run: RunId, printer: _Printer) -> None:
                 await printer.take(piece.offset, piece.data)
 
 
-async def _follow(agent: RunAgent, run: RunId, printer: _Printer) -> None:
+async def _follow(agent: HostAgent, run: RunId, printer: _Printer) -> None:
     """To the run's end."""
     ticking = asyncio.ensure_future(_tick(printer))
     try:

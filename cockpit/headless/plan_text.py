@@ -16,12 +16,17 @@ _NEWS = (
 )  # fmt: skip
 """Checks that are told before a start; the others are for `--dry-run`."""
 
+_TOLD_LATER = ("sh_only_run",)
+"""Told when the host has answered, which is sure."""
+
 
 def plan_warnings(plan: LaunchPlan) -> list[str]:
     return [
         words_for(check.code, check.facts)
         for check in plan.checks
-        if check.verdict == "warning" and (check.code in _NEWS or plan.cards)
+        if check.verdict == "warning"
+        and (check.code in _NEWS or plan.cards)
+        and check.code not in _TOLD_LATER
     ]
 
 

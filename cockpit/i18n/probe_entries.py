@@ -18,7 +18,7 @@ PROBE_ENTRIES: Final[dict[str, Entry]] = {
         (
             _(
                 "You see use, memory, temperature, power every 2 s; processes, Xid, ECC and throttling "
-                "are missing, and runs cannot be started."
+                "are missing, and runs have no supervisor."
             ),
             _("Looked for: {looked_for}."),
         ),

@@ -157,7 +157,7 @@ async def test_what_a_host_says_of_a_run_reaches_the_terminal_harmless(desk: Des
     assert b"\x1b" not in table.out and "\x1b" not in listed.events[0]["name"]
 
 
-async def test_a_host_without_python_starts_no_run_and_says_what_it_lacks(desk: Desk) -> None:
+async def test_a_host_without_python_runs_by_its_shell_and_says_what_it_lacks(desk: Desk) -> None:
     hidden = {
         str(Path(found).resolve())
         for place in PYTHONS
@@ -168,7 +168,7 @@ async def test_a_host_without_python_starts_no_run_and_says_what_it_lacks(desk: 
     mounts = "; ".join(f"mount --bind /dev/null {path}" for path in sorted(hidden)) or "true"
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         pytest.skip("needs a mount namespace of its own")
-    path = desk.profile("none", "echo never")
+    path = desk.profile("none", "echo by sh; exit 42")
     command = f"{mounts}; exec {sys.executable} -m cockpit run {path}"
     process = await asyncio.create_subprocess_exec(
         "unshare", "-m", "sh", "-c", command,
@@ -176,5 +176,11 @@ async def test_a_host_without_python_starts_no_run_and_says_what_it_lacks(desk: 
         stdout=PIPE, stderr=PIPE,
     )  # fmt: skip
     done = await desk.end_of(process)
-    assert (done.code, done.out) == (69, b"") and "no_python" in done.err and "Python" in done.err
-    assert desk.runs("none") == []
+    assert (done.code, done.out) == (42, b"by sh\n"), done.err
+    assert "no Python" in done.err and "no queue" in done.err
+    (run,) = desk.runs("none")
+    listed = await desk.call(
+        "ps", "--json"
+    )  # by the Python that is there now: it reads the same folder
+    (row,) = [event for event in listed.events if event["run"] == run]
+    assert (row["state"], row["code"]) == ("exited", 42)
