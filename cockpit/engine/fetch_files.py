@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,18 @@ from cockpit.domain.globs import compiled, glob_pattern, glob_start, may_be_writ
 from cockpit.domain.run_spec import Json
 from cockpit.domain.units import bytes_text
 from cockpit.engine.courier import Courier, OpenCourier, Refusal
+from cockpit.engine.fetch_disk import (
+    PARTS,
+    UMASK,
+    hash_of,
+    hash_of_file,
+    make_target,
+    moved,
+    size_of,
+    storage_error,
+    tidy,
+    write_all,
+)
 from cockpit.engine.fetch_store import FetchWish
 from cockpit.errors import ProtocolError, RunError, StorageError
 from cockpit.transport.base import HostTransport
@@ -28,9 +39,6 @@ OnProgress = Callable[[int, int], None]
 
 MOST_FILES = 20_000
 MOST_LIST_BYTES = 16 << 20
-ROOM_BYTES = 64 << 20
-PIECE_BYTES = 1 << 20
-PARTS = ".cockpit-parts"
 NAMED = 5
 
 
@@ -87,7 +95,7 @@ class Fetching:
         if not results:
             return fetched
         target = Path(wish.target)
-        await asyncio.to_thread(_make_target, target, total_bytes, self._host)
+        await asyncio.to_thread(make_target, target, total_bytes, self._host)
         done_bytes = 0
         for result in results:
             progress(done_bytes, total_bytes)
@@ -95,7 +103,7 @@ class Fetching:
             await one.bring(lambda more, done=done_bytes: progress(done + more, total_bytes))  # type: ignore[misc]
             done_bytes += result.size
         progress(total_bytes, total_bytes)
-        await asyncio.to_thread(_tidy, target)
+        await asyncio.to_thread(tidy, target)
         return fetched
 
     async def _find(self, courier: Courier, wish: FetchWish, fetched: Fetched) -> list[Result]:
@@ -163,7 +171,7 @@ class _One:
             except Refusal:
                 break  # it went away, or cannot be read
             except OSError as error:
-                raise _storage(self._place, error) from error
+                raise storage_error(self._place, error) from error
             self._part().unlink(missing_ok=True)
         else:
             self._fetched.changed.append(shown(self._result.path))
@@ -177,7 +185,7 @@ class _One:
 
     async def _bring(self, progress: Callable[[int], None]) -> bool:
         """False when it changed on the way."""
-        whole = _size(self._place)
+        whole = size_of(self._place)
         if whole == self._result.size and await self._is_here(whole):
             return True
         part = self._part()
@@ -195,7 +203,7 @@ class _One:
 
     async def _is_here(self, size: int) -> bool:
         """Whether the file of that name holds the same; nothing of it is sent."""
-        found = await asyncio.to_thread(_hash_of_file, self._place)
+        found = await asyncio.to_thread(hash_of_file, self._place)
         sha, _same = await self._read(size, None, lambda _more: None)
         if sha == found:
             self._fetched.files += 1
@@ -204,13 +212,13 @@ class _One:
     async def _received(self, fd: int, progress: Callable[[int], None]) -> bool:
         size = min(os.fstat(fd).st_size, self._result.size)
         os.ftruncate(fd, size)
-        found = await asyncio.to_thread(_hash_of, fd, size)
+        found = await asyncio.to_thread(hash_of, fd, size)
         offset = size
 
         def take(data: bytes) -> None:
             nonlocal offset
             found.update(data)
-            _write_all(fd, data, offset)
+            write_all(fd, data, offset)
             offset += len(data)
             progress(offset)
 
@@ -250,49 +258,12 @@ class _One:
             raise StorageError(path=os.fsdecode(parent), why="leads out of the folder")
         for number in range(1000):
             name = self._place + (b"" if not number else b".%d" % number)
-            if not _moved(part, name):
+            if not moved(part, name):
                 continue
             self._fetched.files += 1
             self._fetched.beside += number > 0
             return
         raise StorageError("file_exists", path=shown(self._place))
-
-
-def _moved(part: Path, name: bytes) -> bool:
-    """False where that name is taken."""
-    try:
-        os.link(part, name)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without links
-        if os.path.lexists(name):
-            return False
-        part.rename(os.fsdecode(name))
-        return True
-    part.unlink()
-    return True
-
-
-def _make_target(target: Path, total_bytes: int, host: str) -> None:
-    """The folder, with what keeps it out of the project's own repository."""
-    try:
-        above = target.parent
-        if not above.is_dir():
-            above.mkdir(parents=True)
-            (above / ".gitignore").write_text("*\n")
-        (target / PARTS).mkdir(parents=True, exist_ok=True)
-        free_bytes = shutil.disk_usage(target).free
-    except OSError as error:
-        raise _storage(os.fsencode(target), error) from error
-    if free_bytes < total_bytes + ROOM_BYTES:
-        raise StorageError(
-            "fetch_no_room", path=str(target), host=host, needed=bytes_text(total_bytes),
-            free=bytes_text(free_bytes),
-        )  # fmt: skip
-
-
-def _tidy(target: Path) -> None:
-    shutil.rmtree(target / PARTS, ignore_errors=True)
 
 
 def _least(starts: set[str]) -> list[str]:
@@ -302,37 +273,3 @@ def _least(starts: set[str]) -> list[str]:
         for start in sorted(starts)
         if not any(start != one and (not one or start.startswith(one + "/")) for one in starts)
     ]
-
-
-def _size(path: bytes) -> int | None:
-    try:
-        return os.lstat(path).st_size
-    except OSError:
-        return None
-
-
-def _hash_of_file(path: bytes) -> str:
-    with open(path, "rb") as file:
-        return _hash_of(file.fileno(), os.fstat(file.fileno()).st_size).hexdigest()
-
-
-def _hash_of(fd: int, size: int) -> hashlib._Hash:
-    found = hashlib.sha256()
-    for at in range(0, size, PIECE_BYTES):
-        found.update(os.pread(fd, min(PIECE_BYTES, size - at), at))
-    return found
-
-
-def _write_all(fd: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(fd, view, offset)
-        view, offset = view[written:], offset + written
-
-
-def _storage(path: bytes, error: OSError) -> StorageError:
-    return StorageError(path=os.fsdecode(path), why=error.strerror or str(error))
-
-
-UMASK = os.umask(0o077)
-os.umask(UMASK)

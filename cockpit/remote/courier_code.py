@@ -15,6 +15,7 @@ import stat
 import time
 import zlib
 
+from courier_notes import Kept, Notes, to_text  # type: ignore[import-not-found]
 from courier_stage import Stage  # type: ignore[import-not-found]
 from courier_tree import Blocked, Tree, is_plain, signature  # type: ignore[import-not-found]
 from supervisor_files import Folder, Refused, lock_within, to_bytes, to_path  # type: ignore[import-not-found]
@@ -31,7 +32,6 @@ SOURCE = re.compile(r"[0-9a-f]{8,64}$")
 SHA = re.compile(r"[0-9a-f]{64}$")
 LOCK_S = 75.0
 """Longer than a courier that lost its client stays."""
-MAX_NOTES_BYTES = 256 << 20
 MAX_CONFLICTS = 1000
 
 
@@ -55,7 +55,7 @@ class Wanted:
     @property
     def content(self) -> str:
         """What its content is called in our notes."""
-        return self.sha if self.link is None else "link:" + to_text(self.link)
+        return str(self.sha) if self.link is None else "link:" + str(to_text(self.link))
 
 
 class Code:
@@ -165,7 +165,7 @@ class Code:
     def _content(self, path: bytes, about: "os.stat_result") -> "str | None":
         """What is there now, by our notes where the file was not touched since."""
         if stat.S_ISLNK(about.st_mode):
-            return "link:" + to_text(self.tree.link(path))
+            return "link:" + str(to_text(self.tree.link(path)))
         if not stat.S_ISREG(about.st_mode):
             return None
         noted = self.notes.content_if_untouched(path, signature(about))
@@ -301,82 +301,6 @@ class Code:
                 is_adopted = is_new or (item.path in found and self.notes.is_adopted(item.path))
                 rows[item.path] = (item.content, signature(about), is_adopted)
         self.notes.replace(rows)
-
-
-class Kept:
-    """Where files go that give way; made when the first one does."""
-
-    def __init__(self, folder: "Folder") -> None:
-        self._folder = folder
-        self._stamp = time.strftime("%Y%m%d-%H%M%S") + "-%d" % os.getpid()
-        self.count = 0
-
-    def move(self, tree: "Tree", path: bytes) -> None:
-        place = os.path.join(os.fsencode(self._folder.path), b"kept", os.fsencode(self._stamp))
-        target = os.path.join(place, path)
-        os.makedirs(os.path.dirname(target), 0o700, exist_ok=True)
-        fd, name = tree.at(path)
-        os.rename(name, target, src_dir_fd=fd)
-        self.count += 1
-
-
-class Notes:
-    """What was sent into a folder, by path: what it was, and how the file looked when it was in place."""
-
-    def __init__(self, folder: "Folder", name: str) -> None:
-        self._folder = folder
-        self._name = name
-        self._files = {}  # type: dict[bytes, Row]
-        self._placing = {}  # type: dict[bytes, str]
-        self._read()
-
-    def _read(self) -> None:
-        try:
-            value = json.loads(self._folder.read(self._name, MAX_NOTES_BYTES).decode() or "{}")
-            for path, row in value.get("files", {}).items():
-                size, mtime, ctime = row[1]
-                self._files[to_bytes(path)] = (str(row[0]), (size, mtime, ctime), bool(row[2]))
-            for path, content in value.get("placing", {}).items():
-                self._placing[to_bytes(path)] = str(content)
-        except (AttributeError, IndexError, TypeError, ValueError):
-            self._files, self._placing = {}, {}  # spoilt: what is there counts as not ours
-
-    def paths(self) -> "list[bytes]":
-        return sorted(path for path in set(self._files) | set(self._placing) if is_plain(path))
-
-    def contents(self, path: bytes) -> "list[str]":
-        """What a file of ours may be: as it was sent, or as it was just being sent."""
-        noted = [self._files[path][0]] if path in self._files else []
-        return noted + ([self._placing[path]] if path in self._placing else [])
-
-    def content_if_untouched(self, path: bytes, seen: "tuple[int, int, int]") -> "str | None":
-        content, looked, _is_adopted = self._files.get(path, ("", None, False))
-        return content if looked == seen else None
-
-    def is_adopted(self, path: bytes) -> bool:
-        """It was there already, with the content that we would have sent."""
-        return path in self._files and self._files[path][2]
-
-    def begin(self, placing: "dict[bytes, str]") -> None:
-        """A stop in the middle leaves files that are known to be ours."""
-        self._placing = placing
-        self._write()
-
-    def replace(self, rows: "dict[bytes, Row]") -> None:
-        self._files, self._placing = rows, {}
-        self._write()
-
-    def _write(self) -> None:
-        value = {
-            "version": 1,
-            "files": {to_text(path): row for path, row in self._files.items()},
-            "placing": {to_text(path): content for path, content in self._placing.items()},
-        }
-        self._folder.replace(self._name, json.dumps(value).encode())
-
-
-def to_text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
 
 
 def permissions(mode: int) -> int:

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from cockpit.engine import fetch_files
+from cockpit.engine import fetch_disk, fetch_files
 from cockpit.engine.fetch_files import Fetched, Fetching
 from cockpit.engine.fetch_store import FetchWish
 from cockpit.errors import CockpitError, LinkLost, ProtocolError
@@ -171,7 +171,7 @@ async def test_too_much_is_asked_about_and_nothing_comes(
     monkeypatch.setattr(fetch_files, "MOST_FILES", 1)
     assert (await refused(host.fetch("*"))).code == "fetch_too_large"
     monkeypatch.setattr(fetch_files, "MOST_FILES", 20_000)
-    monkeypatch.setattr(fetch_files, "ROOM_BYTES", 1 << 60)
+    monkeypatch.setattr(fetch_disk, "ROOM_BYTES", 1 << 60)
     assert (await refused(host.fetch("*"))).code == "fetch_no_room"
     assert host.here() == {}
 
