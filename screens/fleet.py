@@ -14,6 +14,7 @@ from cockpit.domain.models import HostName
 from cockpit.domain.occupancy import largest_free_mib
 from cockpit.domain.units import mib_text
 from cockpit.i18n import _, ngettext
+from cockpit.i18n.sentences import join
 from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
 from cockpit.screens.filter_words import caret_line
@@ -151,12 +152,13 @@ class FleetScreen(HostActions, CockpitScreen):
         if self.data.only_trouble and found.node is None:
             everything = _("No trouble anywhere.  ! shows all {cards}")
             return everything.format(cards=self.data.counts.cards)
-        words = " and ".join(shown(term) for term in found.terms)
+        words = _(" and ").join(shown(term) for term in found.terms)
         largest = largest_free_mib(gpu for _state, gpu in self.data.all_cards())
-        text = _("No card has {words}.").format(words=words)
+        text = [_("No card has {words}.").format(words=words)]
         if "free" in words and largest is not None:
-            text += " " + _("Largest free now: {size}.").format(size=mib_text(largest, width=0))
-        return text + " " + _("esc shows all {cards}").format(cards=self.data.counts.cards)
+            text.append(_("Largest free now: {size}.").format(size=mib_text(largest, width=0)))
+        text.append(_("esc shows all {cards}").format(cards=self.data.counts.cards))
+        return join(tuple(text))
 
     # -- filter ----------------------------------------------------------------------------------
 

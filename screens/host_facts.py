@@ -77,7 +77,7 @@ def _disks(sample: HostSample) -> list[Para]:
 def _disk(disk: DiskSample) -> Para:
     if disk.free_mib is None or not disk.total_mib:
         return _fact(disk.mount, "n/a", "muted")
-    words = _("{free} free").format(free=mib_pair_text(disk.free_mib, disk.total_mib))
+    words = _("{free} free").format(free=mib_pair_text(disk.free_mib, disk.total_mib).strip())
     low = disk.free_mib < LOW_DISK_FRACTION * disk.total_mib
     if disk.inodes_free_pct is not None and disk.inodes_free_pct < 5:
         words += ", " + _("inodes {pct:.0f}% free").format(pct=disk.inodes_free_pct)

@@ -17,6 +17,7 @@ from cockpit.domain.units import duration_text
 from cockpit.engine.events import Event, IncidentChanged
 from cockpit.i18n import _, ngettext
 from cockpit.i18n.messages import describe_incident
+from cockpit.i18n.sentences import join
 from cockpit.screens.base import CockpitScreen
 from cockpit.screens.dialogs import Choice, ChoiceMenu
 from cockpit.screens.incident_card import card_paras, card_text
@@ -165,7 +166,7 @@ class IncidentsScreen(CockpitScreen):
             first = _("All quiet for {time}.").format(time=duration_text(int(since)))
         settled = sum(one.state in SETTLED for one in everyone)
         hidden = _("H shows {n} settled ones.").format(n=settled) if settled else ""
-        return " ".join(part for part in (first, watched, hidden) if part)
+        return join(tuple(part for part in (first, watched, hidden) if part))
 
     def _title_words(self, shown: Sequence[Incident], everyone: Sequence[Incident]) -> str:
         words = ngettext("{n} incident", "{n} incidents", len(shown)).format(n=len(shown))

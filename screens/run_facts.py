@@ -13,6 +13,7 @@ from cockpit.domain.text import safe_line
 from cockpit.domain.units import bytes_text, duration_text, mib_text
 from cockpit.i18n import _
 from cockpit.i18n.messages import describe_incident, explain
+from cockpit.i18n.sentences import join
 from cockpit.widgets.drawing import padded
 from cockpit.widgets.host_words import age_text
 from cockpit.widgets.log_time import clock
@@ -85,12 +86,14 @@ def empty_words(engine: EngineApi, view: RunView) -> str:
     seconds = elapsed_s(view, engine.wall_s())
     if seconds is None:
         return _("Starting; nothing printed yet.")
-    words = _("Started {age} ago, nothing printed yet.").format(age=since_text(seconds))
-    words += " " + _("Loading weights often takes 1 to 5 min without a line.")
+    words = [
+        _("Started {age} ago, nothing printed yet.").format(age=since_text(seconds)),
+        _("Loading weights often takes 1 to 5 min without a line."),
+    ]
     used = [gpu.mem_used_mib for gpu in cards_of(engine, view) if gpu.mem_used_mib is not None]
     if used:
-        words += " " + _("GPU memory is at {memory}.").format(memory=mib_text(sum(used), width=0))
-    return words
+        words.append(_("GPU memory is at {memory}.").format(memory=mib_text(sum(used), width=0)))
+    return join(tuple(words))
 
 
 def step_paras(

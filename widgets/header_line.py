@@ -65,16 +65,16 @@ class HeaderLine(Widget):
 
         sums, strong, quiet = facts.sums, look.bar_text, look.bar_muted
 
-        def count(number: int, one: str, many: str) -> list[Piece]:
-            return [(str(number), strong), (" " + ngettext(one, many, number), quiet)]
+        def count(number: int, word: str) -> list[Piece]:
+            return [(str(number), strong), (" " + word, quiet)]
 
-        hosts = count(sums.hosts, "host", "hosts")
+        hosts = count(sums.hosts, ngettext("host", "hosts", sums.hosts))
         if sums.live_hosts != sums.hosts:
             hosts = [(f"{sums.live_hosts}/{sums.hosts}", strong), (" " + _("hosts live"), quiet)]
         parts = [hosts]
         if sums.cards:
-            parts += [count(sums.cards, "GPU", "GPUs"), count(sums.busy, "busy", "busy")]
-            parts.append(count(sums.free, "free", "free"))
+            parts.append(count(sums.cards, ngettext("GPU", "GPUs", sums.cards)))
+            parts += [count(sums.busy, _("busy")), count(sums.free, _("free"))]
         if sums.lost:
             parts.append([(f"{sums.lost} " + _("lost"), look.fatal_badge)])
         if sums.mem_total_mib:

@@ -10,6 +10,7 @@ from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, mib_text
 from cockpit.engine.fleet import HostState
 from cockpit.i18n import _
+from cockpit.i18n.sentences import listed
 
 LOW_DISK_FRACTION = 0.05
 LOW_DISK_MIB = 20 * 1024
@@ -64,7 +65,7 @@ def reason(state: HostState, now_s: float) -> str:
         words = _("no answer for {age}").format(age=age)
     elif age and state.link != "degraded":
         words = _("{words}, numbers are {age} old").format(words=words, age=age)
-    return ", ".join(part for part in (words, _retry_words(state, now_s)) if part)
+    return listed((words, _retry_words(state, now_s)))
 
 
 def _retry_words(state: HostState, now_s: float) -> str:

@@ -14,7 +14,7 @@ from cockpit.domain.cells import cut_end, cut_middle
 from cockpit.domain.incidents import Incident
 from cockpit.domain.text import safe_line
 from cockpit.i18n import _
-from cockpit.widgets.drawing import Line
+from cockpit.widgets.drawing import Line, width_of
 from cockpit.widgets.look import look_of
 
 LINES = 2
@@ -66,9 +66,9 @@ class IncidentStrip(Widget):
         line.add(look.glyphs.severity(incident.severity), state).add(f" {clock}  ", look.muted)
         line.add(incident.family, state).pad_to(line.cells + 11 - len(incident.family))
         line.add(cut_middle(where(incident), 24), look.strong).add("  ")
-        room = width - line.cells - len(hint) - 3
+        room = width - line.cells - width_of(hint) - 3
         line.add(cut_end(safe_line(summary(incident)), max(0, room), look.glyphs.cut))
-        return line.pad_to(width - len(hint) - 1).add(hint, look.ok).strip(width)
+        return line.pad_to(width - width_of(hint) - 1).add(hint, look.ok).strip(width)
 
     def on_click(self, event: events.Click) -> None:
         if event.y < len(self._incidents):

@@ -9,6 +9,7 @@ from cockpit.domain.incidents import Severity
 from cockpit.domain.text import ansi_spans
 from cockpit.engine.api import LogLine, RunLog
 from cockpit.i18n import _, ngettext
+from cockpit.i18n.sentences import listed
 from cockpit.widgets.log_bar import Tick
 from cockpit.widgets.log_index import AllLines, FilteredLines, Hits
 from cockpit.widgets.log_lines import drawn_text, wrap_places
@@ -217,8 +218,8 @@ class LogState:
         if not self.window.follow:
             return self._reading(total)
         if self.log.ended:
-            return ", ".join(part for part in (ending or _("ended"), lines) if part)
-        return f"{link}, {lines}" if link else _("following") + f", {lines}"
+            return listed((ending or _("ended"), lines))
+        return listed((link or _("following"), lines))
 
     def _reading(self, total: int) -> str:
         new = self.new_below
@@ -226,7 +227,8 @@ class LogState:
             return _("line {number:,} of {total:,}").format(number=self.window.cursor, total=total)
         words = _("reading, {count:,} new below").format(count=new) if new else _("reading")
         if trouble := self.new_trouble_below:
-            words += ", " + ngettext("{n} incident", "{n} incidents", trouble).format(n=trouble)
+            more = ngettext("{n} incident", "{n} incidents", trouble).format(n=trouble)
+            words = listed((words, more))
         return words + "  " + _("G follows")
 
     def settings(self) -> str:

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from cockpit.domain.incidents import Incident
 from cockpit.domain.text import cut_end, safe_line
 from cockpit.i18n import _
-from cockpit.widgets.drawing import Line
+from cockpit.widgets.drawing import Line, width_of
 from cockpit.widgets.look import look_of
 
 
@@ -63,9 +63,9 @@ class RunIncident(Widget):
         hint = _("a apply and relaunch") if self._has_patch(incident) else _("i all of it")
         if self._more:
             hint = _("{n} more").format(n=self._more) + "   " + hint
-        room = width - line.cells - len(hint) - 3
+        room = width - line.cells - width_of(hint) - 3
         line.add(cut_end(self._summary, max(0, room), look.glyphs.cut), look.strong)
-        return line.pad_to(width - len(hint) - 1).add(hint, look.ok).strip(width)
+        return line.pad_to(width - width_of(hint) - 1).add(hint, look.ok).strip(width)
 
     def _has_patch(self, incident: Incident) -> bool:
         return any(remedy.patch for remedy in incident.finding.remedies)

@@ -20,7 +20,7 @@ from cockpit.i18n.incident_texts import (
     WHAT_APP_XID,
 )
 from cockpit.i18n.remedy_texts import REMEDIES
-from cockpit.i18n.sentences import Facts, fill, first_filled, join
+from cockpit.i18n.sentences import Facts, fill, first_filled, join, listed
 from cockpit.i18n.xid_texts import XID_NAMES
 
 _APP_XIDS: Final = frozenset({8, 11, 13, 31, 39, 60, 68, 69})
@@ -133,7 +133,7 @@ def _summary(finding: FindingLike, title: str, facts: Facts) -> str:
     numbers = first_filled(SUMMARIES.get(finding.family, ()), facts) or ""
     where = [text for text in (_gpu(finding, facts), _rank(finding)) if text]
     parts = [part for part in (numbers, *where) if part]
-    return f"{title}: {', '.join(parts)}" if parts else title
+    return title + _(": ") + listed(parts) if parts else title
 
 
 def _gpu(finding: FindingLike, facts: Facts) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from cockpit.i18n import _ as translate
 from cockpit.i18n.describe import size_text
 from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.sentences import listed
 
 LABELS: Final[dict[str, str]] = {
     "tried_mib": _("tried"),
@@ -55,7 +56,7 @@ LABELS: Final[dict[str, str]] = {
 
 def facts_text(facts: Mapping[str, object]) -> str:
     """Every fact with its label, sizes with their unit."""
-    return ", ".join(f"{_label(name)} {_value(name, value)}" for name, value in facts.items())
+    return listed(f"{_label(name)} {_value(name, value)}" for name, value in facts.items())
 
 
 def _label(name: str) -> str:

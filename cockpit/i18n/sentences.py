@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -56,6 +56,11 @@ def join(sentences: tuple[str, ...]) -> str:
     for sentence in sentences:
         text += sentence if not text or text[-1] in "。：！？" else f" {sentence}"
     return text
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Parts of a line, with the comma of the language."""
+    return _(", ").join(part for part in parts if part)
 
 
 def _shown(value: object) -> object:
