@@ -95,18 +95,21 @@ async def openssh(
     host_keys: Sequence[asyncssh.SSHKey] = (),
     options: Sequence[str] = (),
     port: int = 0,
+    address: str = "127.0.0.1",
+    enter: Sequence[str] = (),
 ) -> AsyncIterator[OpenSshServer]:
     """A running sshd, ended with everything that it started, detached jobs included.
 
     `shell` and `rc` are the login shell and the home's files of `user` (default: whoever runs the tests);
     a user other than that one needs root. `accounts` adds more. `authorized` may log in to all of them.
+    `enter` is put in front of its command, such as one that enters a network namespace where `address` is.
     `options` are lines of sshd_config ("MaxStartups 2:100:2"), `host_keys` further keys beside `host_key`.
     """
     main = _main_account(folder, user, shell, rc)
     key = host_key or asyncssh.generate_private_key("ssh-ed25519")
-    server = OpenSshServer(port or free_port(), main.name, key, folder=folder)
+    server = OpenSshServer(port or free_port(), main.name, key, address, folder=folder)
     _write_config(server, main, accounts, authorized, [key, *host_keys], options, shell)
-    _launch(server, [main, *accounts])
+    _launch(server, [main, *accounts], enter)
     try:
         await _until_listening(server)
         yield server
@@ -126,13 +129,17 @@ def _main_account(
     return Account(name, uid, shell or "/bin/sh", folder / "home", rc or {})
 
 
-def _launch(server: OpenSshServer, accounts: Sequence[Account]) -> None:
+def _launch(server: OpenSshServer, accounts: Sequence[Account], enter: Sequence[str]) -> None:
     command = [SSHD, "-D", "-e", "-f", str(server.folder / "sshd_config")]
     if os.geteuid() == 0:
         command = _in_namespace(server.folder, accounts, command)
     with (server.folder / "log").open("wb") as log:
         server.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            [*enter, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
 
 

@@ -31,6 +31,12 @@ def member_id(gang: RunId, rank: int) -> RunId:
     return gang if rank == 0 else RunId(f"{gang}-r{rank}")
 
 
+def is_of_gang(run: RunId, gang: RunId) -> bool:
+    """Whether a run's id is that of another rank of that one."""
+    head, _r, rank = run.rpartition("-r")
+    return head == gang and rank.isdigit()
+
+
 def gang_note(member: Member) -> str:
     return json.dumps({"gang": member.gang, "rank": member.rank, "hosts": list(member.hosts)})
 

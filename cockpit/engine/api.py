@@ -86,10 +86,25 @@ class LaunchPlan:
 
     origin: Origin | None = None
     """What it was planned from, as it is kept with the run."""
+    nodes: tuple[LaunchPlan, ...] = ()
+    """Of a run on several hosts: the plans of ranks 1 and up. This one is rank 0's."""
 
     @property
     def blocked(self) -> bool:
-        return any(check.verdict == "blocked" for check in self.checks)
+        return any(check.verdict == "blocked" for check in self.all_checks)
+
+    @property
+    def all_checks(self) -> tuple[Check, ...]:
+        """Of every host."""
+        return self.checks + tuple(check for node in self.nodes for check in node.checks)
+
+    @property
+    def total_price_per_h(self) -> float | None:
+        """Of every host; None when one is not known, or is in another currency."""
+        prices = [node.price_per_h for node in (self, *self.nodes)]
+        if any(node.currency != self.currency for node in self.nodes) or None in prices:
+            return None
+        return sum(price for price in prices if price is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,18 @@ from cockpit.engine.api import CardChoice, LaunchPlan, ProfileEntry
 from cockpit.engine.around_checks import around_checks
 from cockpit.engine.choosing import candidate_hosts, queue_for, wanted_cards
 from cockpit.engine.code_planning import with_code
+from cockpit.engine.gang_plans import agreed, as_one, gang_specs
 from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
+from cockpit.engine.meeting import Meeting
 from cockpit.engine.needs import python_needs
 from cockpit.engine.origins import profile_again
 from cockpit.engine.readiness import READY_NOTE, encode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_secrets import env_file_of, env_file_values, secret_values
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import ConfigError, Fact, HostUnreachable, LaunchFailed
+from cockpit.errors import ConfigError, Fact, HostUnreachable, NotNow
 from cockpit.launchers import build
 from cockpit.launchers.base import Launch, LaunchFacts
 from cockpit.transport.base import HostTransport
@@ -95,10 +97,10 @@ class Launcher:
     ) -> LaunchPlan:
         """Raises ProfileError, UsageError, LaunchFailed, NotNow, HostUnreachable."""
         profile = await asyncio.to_thread(self._profile, source, overrides)
-        if profile.nodes is not None and profile.nodes > 1:
-            raise LaunchFailed("nodes_later", nodes=profile.nodes, profile=profile.name)
         candidates = candidate_hosts(profile, self._parts.hosts, hosts)
         wanted = wanted_cards(profile, gpus)
+        if profile.nodes is not None and profile.nodes > 1:
+            return await self._several(profile, profile.nodes, candidates, wanted)
         if wanted is None:
             host = candidates[self._first_up(candidates)]
             return await self._complete(self._plan(profile, host, None, None))
@@ -110,6 +112,47 @@ class Launcher:
         return await self._complete(
             self._plan(profile, candidates[placement.host], wanted, placement)
         )
+
+    async def _several(
+        self,
+        profile: Profile,
+        count: int,
+        candidates: Mapping[HostName, HostSpec],
+        wanted: Wanted | None,
+    ) -> LaunchPlan:
+        """The first hosts with room, each with its rank. Raises NotNow, ProfileError."""
+        places: list[tuple[HostSpec, Placement | None]] = []
+        for host, spec in candidates.items():
+            state = self._parts.fleet.hosts[host]
+            if wanted is None:
+                if self._is_up(host) or state.link in _USABLE:
+                    places.append((spec, None))
+            elif state.latest is not None and state.link in _USABLE:
+                placement = place([state.latest], wanted, self._reserved())
+                if placement.host is not None:
+                    places.append((spec, placement))
+        if len(places) < count:
+            ready = ", ".join(spec.name for spec, _placement in places) or None
+            raise NotNow(
+                "gang_too_few_hosts",
+                profile=profile.name,
+                nodes=count,
+                found=len(places),
+                hosts=ready,
+            )
+        facts_of = LaunchFacts(nodes=count, master_addr=places[0][0].host or "127.0.0.1")
+        plans = [
+            self._plan(profile, spec, wanted, placement, replace(facts_of, node_rank=rank))
+            for rank, (spec, placement) in enumerate(places[:count])
+        ]
+        plans = list(await asyncio.gather(*(self._complete(plan) for plan in plans)))
+        return as_one(plans, await agreed(plans, self._transports))
+
+    async def gang_specs(
+        self, plan: LaunchPlan, first: RunSpec, meeting: Meeting
+    ) -> Sequence[RunSpec]:
+        """What each host of the plan is asked to start. Raises LaunchFailed, ProfileError."""
+        return await gang_specs(plan, first, meeting, self.spec)
 
     async def _complete(self, plan: LaunchPlan) -> LaunchPlan:
         """With what takes a moment: the packages of its Python, and the code that it sends."""
@@ -152,13 +195,18 @@ class Launcher:
         }
 
     def _plan(
-        self, profile: Profile, host: HostSpec, wanted: Wanted | None, placement: Placement | None
+        self,
+        profile: Profile,
+        host: HostSpec,
+        wanted: Wanted | None,
+        placement: Placement | None,
+        facts: LaunchFacts | None = None,
     ) -> LaunchPlan:
         found = placement or Placement(host.name, (), ())
         take = len(found.cards) if wanted is None else wanted.number(len(found.cards))
         cards = found.cards[:take]
         indices = tuple(card.index for card in cards)
-        launch = build(profile, LaunchFacts(gpus=indices))
+        launch = build(profile, replace(facts or LaunchFacts(), gpus=indices))
         return LaunchPlan(
             profile=profile,
             host=host.name,

@@ -68,7 +68,7 @@ async def python_needs(
     wanted = profile.needs.python if profile.needs is not None else {}
     if not wanted:
         return []
-    found = await _versions(launch, wanted, transport) if transport is not None else {}
+    found = await versions_of(launch, wanted, transport) if transport is not None else {}
     return [_version_check(name, condition, found.get(name)) for name, condition in wanted.items()]
 
 
@@ -81,7 +81,7 @@ def _code(what: str, found: object) -> str:
     return f"needs_{what}" if found is not None else f"needs_{what}_unknown"
 
 
-async def _versions(
+async def versions_of(
     launch: Launch, names: Iterable[str], transport: HostTransport
 ) -> Mapping[str, str | None]:
     """By name; empty when the host's Python gives no answer in time."""

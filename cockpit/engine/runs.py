@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cockpit.config.hosts import HostSpec
+from cockpit.domain.gang import member_of
 from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, HostSample, RunId
@@ -30,8 +31,9 @@ from cockpit.engine.events import Event
 from cockpit.engine.fetching import Fetcher
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
-from cockpit.engine.host_forwards import HostForwards
+from cockpit.engine.gang import GangParts, Gangs
 from cockpit.engine.host_agent import HostAgent
+from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
@@ -119,6 +121,19 @@ class Runs(RunsPast):
             self._told,
             make_sh_agent,
         )
+        self.gangs = Gangs(
+            GangParts(
+                parts,
+                self.book,
+                self._transports,
+                self.of_host,
+                lambda plan, spec, meeting: self._planner().gang_specs(plan, spec, meeting),
+                self._start_one,
+                self._stop_one,
+                lambda run: follow_live or self._life.around_runs.is_adopted(run),
+                self._life.step,
+            )
+        )
         self._own_forwards = HostForwards(parts.bus, parts.clock)
 
     @property
@@ -167,11 +182,13 @@ class Runs(RunsPast):
     def heard(self, event: Event) -> None:
         self._life.heard(event)
         self.fetcher.heard(event)
+        self.gangs.heard(event)
 
     async def close(self) -> None:
         """Let go of every host's runs, within seconds. They go on."""
         self._is_closing = True
         await self._care.close()
+        await self.gangs.close()
         await self._life.close()
         await self.fetcher.close()
         await end(*self._removing, *self._reading)
@@ -190,6 +207,7 @@ class Runs(RunsPast):
     def _told(self, host: HostName, record: RunRecord, view: RunView) -> None:
         self.past.told(host, record, view)
         self._care.told(host, record, view)
+        self.gangs.told(host, record)
 
     async def _start_again(self, view: RunView, attempt: int) -> RunRecord:
         """The next attempt of a run that its host's restart ended, from the profile of then."""
@@ -265,6 +283,11 @@ class Runs(RunsPast):
 
     async def start(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
         """As `launch`, of a run that is specified."""
+        if plan.nodes:
+            return await self.gangs.start(plan, spec)
+        return await self._start_one(plan, spec)
+
+    async def _start_one(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
         self._life.launched(spec.run, plan.launch)
         self._maskers[spec.run] = Masker(spec.secrets.values())
         try:
@@ -284,7 +307,17 @@ class Runs(RunsPast):
         return spec.run
 
     async def stop(self, run: RunId) -> StopReport:
-        """The stop ladder, to its end. Raises RunUnknown, TransportError."""
+        """The stop ladder, to its end, on every host of the run. Raises RunUnknown, TransportError."""
+        member = member_of(self.book.find(run))
+        return await self._stop_one(run) if member is None else await self.gangs.stop(member)
+
+    async def verdict(self, run: RunId) -> RunView | None:
+        """Of a run on several hosts, once it is over: the rank that failed first. None for any other run."""
+        view = self.book.get(run)
+        member = member_of(view) if view is not None else None
+        return None if member is None else await self.gangs.judged(member)
+
+    async def _stop_one(self, run: RunId) -> StopReport:
         view = self.book.find(run)
         runs = self.of_host(view.host)
         self._care.leave(view.run)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
+from cockpit.domain.gang import member_of
 from cockpit.domain.models import HostName
 from cockpit.domain.past_runs import PastRun, age_s
 from cockpit.domain.runs import RunView
@@ -66,7 +67,9 @@ def _hosts_to_ask(home: Home, wanted: str, past: Sequence[PastRun]) -> Mapping[H
         return {}
     exact = next((one for one in past if one.run == wanted), None)
     if exact is not None and exact.host in hosts:
-        return {exact.host: hosts[exact.host]}
+        member = member_of(exact.view)
+        names = (exact.host,) if member is None else member.hosts
+        return {name: hosts[name] for name in names if name in hosts}
     return chosen_hosts(home, ())
 
 

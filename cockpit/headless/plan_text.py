@@ -23,7 +23,7 @@ _TOLD_LATER = ("sh_only_run",)
 def plan_warnings(plan: LaunchPlan) -> list[str]:
     return [
         words_for(check.code, check.facts)
-        for check in plan.checks
+        for check in plan.all_checks
         if check.verdict == "warning"
         and (check.code in _NEWS or plan.cards)
         and check.code not in _TOLD_LATER
@@ -62,6 +62,7 @@ def plan_fields(plan: LaunchPlan) -> dict[str, object]:
         ],
         "code": code_fields(plan.code),
         "script": plan.script,
+        "nodes": [plan_fields(node) for node in plan.nodes],
     }
 
 
@@ -87,11 +88,18 @@ def plan_text(plan: LaunchPlan) -> str:
         ("forwards", " ".join(f"{local}->{remote}" for local, remote in plan.forwards) or "-"),
         *code_rows(plan.code),
     ]
+    for rank, node in enumerate(plan.nodes, 1):
+        cards = ", ".join(f"GPU {card.index} {card.name}" for card in node.cards)
+        rows.append((f"rank {rank}", f"{node.host}  {cards or 'no card reserved'}"))
     lines = [f"{name:9} {value}" for name, value in rows]
-    for check in plan.checks:
+    for check in plan.all_checks:
         lines.append(f"{check.verdict:9} {words_for(check.code, check.facts)}")
     lines += ["", *code_names(plan.code)]
-    return "\n".join(lines) + "\n" + plan.script.rstrip()
+    scripts = [
+        plan.script,
+        *(f"# rank {rank}, {node.host}\n{node.script}" for rank, node in enumerate(plan.nodes, 1)),
+    ]
+    return "\n".join(lines) + "\n" + "\n\n".join(script.rstrip() for script in scripts)
 
 
 def _free(mib: int | None) -> str:

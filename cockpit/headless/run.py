@@ -15,6 +15,7 @@ from cockpit.errors import CockpitError, ExitCode, LaunchFailed, NoPython, Profi
 from cockpit.headless.around_run import see_it_off
 from cockpit.headless.choose_host import plan_somewhere, wanted_hosts
 from cockpit.headless.follow_run import RunFollowing, or_leave
+from cockpit.headless.gang_end import gang_code
 from cockpit.headless.plan_text import plan_fields, plan_text, plan_warnings
 from cockpit.headless.run_report import RunReport, make_report, words_for
 from cockpit.headless.session import engine_for, runs_of
@@ -51,7 +52,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 def _refuse_blocked(plan: LaunchPlan) -> None:
-    for check in plan.checks:
+    for check in plan.all_checks:
         if check.verdict == "blocked":
             raise _refusal(check.code)(check.code, **check.facts)
     if plan.code is not None and plan.code.is_too_large:
@@ -109,5 +110,7 @@ async def _followed(engine: Engine, plan: LaunchPlan, report: RunReport) -> int:
             await report.say(words_for("run_left_starting", facts))
             return ExitCode.NOT_NOW
         code = await following.to_end(wishes)
+        if plan.nodes and not wishes.leave.is_set():
+            code = await gang_code(engine, spec.run, code, report)
         await see_it_off(engine, spec.run, report, wishes)
         return code

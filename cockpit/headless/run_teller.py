@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cockpit.domain.gang import is_of_gang
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.run_notes import note_code, note_facts
 from cockpit.domain.runs import Progress, RunView
@@ -55,7 +56,7 @@ class RunTeller:
         if isinstance(event, IncidentChanged):
             incident = event.incident
             if incident.run is not None:
-                return incident.run == self._run
+                return incident.run == self._run or is_of_gang(incident.run, self._run)
             return incident.host == self._host and (
                 incident.gpu is None or incident.gpu in self._cards()
             )

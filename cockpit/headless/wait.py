@@ -10,6 +10,7 @@ from cockpit.domain.runs import RunView
 from cockpit.engine.engine import Engine
 from cockpit.errors import ExitCode
 from cockpit.headless.find_run import looked_up
+from cockpit.headless.gang_end import verdict_on
 from cockpit.headless.ps import run_fields
 from cockpit.headless.run_report import make_report
 from cockpit.headless.session import link_failure, runs_of
@@ -32,11 +33,12 @@ async def _wait(wanted: str, as_json: bool) -> int:
             raise found.failure
         runs_of(found.engine).adopt(found.view.run)
         ended = await _end_of(found.engine, found.view)
+        blamed = await verdict_on(found.engine, ended.run)
         await runs_of(found.engine).settled(ended.run, SETTLE_LIMIT_S)
         await fetch_results(found.engine, ended.run, make_report(as_json), Wishes(stops=False))
     if as_json:
         print(json.dumps(run_fields(ended), ensure_ascii=False))
-    status = ended.exit_status
+    status = ended.exit_status if blamed is None else blamed.exit_status
     return ExitCode.NOT_NOW if status is None else status
 
 

@@ -130,6 +130,9 @@ CAUSES: Final[dict[str, str]] = {
         "The host refused to copy a large process (fork), typically when DataLoader workers start."
     ),
     "model_needs_ram": _("The model needs more host memory than is available."),
+    "first_rank_failed": _(
+        "This rank of the run failed first; the others were stopped, since alone they would wait for it."
+    ),
     # the way in
     "door_key_refused": _(
         "New logins are refused: none of your keys is accepted any more. The open connection still "

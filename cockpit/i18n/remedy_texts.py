@@ -150,6 +150,7 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "spawn_workers": (_("Start workers by spawn or forkserver."),),
     "workers_first": (_("Start the workers before loading the data."),),
     "overcommit": (_("vm.overcommit_memory = 1, where it is your machine."),),
+    "read_the_ranks_log": (_("Read this rank's own log: the others only tell that it was gone."),),
     "register_key": (
         _("Put your public key on the instance again, on its page or in its authorized_keys."),
     ),

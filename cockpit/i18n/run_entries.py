@@ -164,12 +164,49 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("`export {name}=…`, or store it: `keyring set {service} {name}`"),),
     ),
-    "nodes_later": Entry(
+    "gang_too_few_hosts": Entry(
+        (_("{profile} needs {nodes} hosts with room, and {found} have it."),),
+        (_("Room is on {hosts}."),),
+        (_("Wait for cards, name more hosts in `from`, or take fewer: `--set nodes=…`."),),
+    ),
+    "gang_no_address": Entry((_("{host} has no address that another host could reach."),)),
+    "gang_unreachable": Entry(
+        (_("{host} cannot reach {first} at port {port}; nothing was started."),),
+        (_("Tried: {tried}."),),
         (
-            _("{profile} asks for {nodes} hosts; this version starts runs on one."),
-            _("This version starts runs on one host."),
+            _(
+                "Open the ports between them, put them into one private network, or take hosts of one provider."
+            ),
         ),
-        (_NOT_STARTED,),
+    ),
+    "gang_no_common_address": Entry(
+        (_("No address of {host} is reached by all of {others}; nothing was started."),),
+        (),
+        (_("Put the hosts into one private network."),),
+    ),
+    "gang_not_called": Entry(
+        (_("{host} was ready and could not be told to begin; all ranks are being taken back."),)
+    ),
+    "gang_failed": Entry(
+        (
+            _("Rank {rank} on {host} failed first (code {code}); the others were stopped."),
+            _("Rank {rank} on {host} failed first; the others were stopped."),
+        ),
+        (),
+        (_("Its log: cockpit logs {run}"),),
+    ),
+    "gang_meeting": Entry((_("Looking for a way between the hosts."),)),
+    "gang_met": Entry((_("The hosts meet at {text}."), _("The hosts have found each other."))),
+    "gang_versions_differ": Entry(
+        (_("{name} differs between the hosts: {found}."),),
+        (),
+        (_("Give all of them one environment."),),
+    ),
+    "gang_no_restart": Entry(
+        (_("[restart] does not apply to a run on several hosts: one rank cannot come back alone."),)
+    ),
+    "gang_no_queue": Entry(
+        (_("[gpus] wait does not apply to a run on several hosts: cards are taken now or never."),)
     ),
     "binds_everywhere": Entry(
         (_("The server will listen on every address of the host, not on loopback alone."),),

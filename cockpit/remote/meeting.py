@@ -95,11 +95,12 @@ def listen(request: "dict[str, Any]") -> None:
     tell({"port": opened[0].getsockname()[1], "addresses": addresses()})
     until = time.monotonic() + LISTEN_S
     while time.monotonic() < until:
-        ready = select.select([0] + opened, [], [], max(0.0, until - time.monotonic()))[0]
+        watched = [0]  # type: list[Any]
+        ready = select.select(watched + opened, [], [], max(0.0, until - time.monotonic()))[0]
         if 0 in ready and not os.read(0, 4096):
             return
-        for one in ready:
-            if one != 0:
+        for one in opened:
+            if one in ready:
                 answer(one, nonce)
 
 
@@ -113,6 +114,9 @@ def answer(listener: socket.socket, nonce: bytes) -> None:
     try:
         if exactly(caller, len(nonce)) == nonce:
             caller.sendall(nonce[::-1])
+            caller.recv(
+                1
+            )  # the caller hangs up first: the port must not be the one that is left waiting
     except OSError:
         pass
     caller.close()

@@ -111,15 +111,16 @@ async def test_no_room_and_no_wait_is_not_now_with_what_was_short(bench: Bench) 
     assert facts["nearest"] == ("here 3/4, 78.1 GiB",)
 
 
-async def test_several_nodes_are_refused_and_a_host_that_is_not_there_is_a_mistake(
+async def test_too_few_hosts_for_several_nodes_and_a_host_that_is_not_there_is_a_mistake(
     bench: Bench,
 ) -> None:
     path = bench.folder / "n.toml"
     text = Path(bench.profile("p", "true")).read_text()
     path.write_text("nodes = 2\nfrom = ['here', 'gone']\n" + text)
-    with pytest.raises(LaunchFailed) as refused:
-        await live(bench).runs.plan(str(path))
-    assert refused.value.code == "nodes_later"
+    with pytest.raises(NotNow) as refused:
+        await live(bench).runs.plan(str(path), hosts=[HERE])
+    assert refused.value.code == "gang_too_few_hosts"
+    assert (refused.value.facts["nodes"], refused.value.facts["found"]) == (2, 1)
     path.write_text("hosts = ['gone', 'here']\n" + text)
     with pytest.raises(ProfileError) as wrong:
         await bench.runs.plan(str(path))

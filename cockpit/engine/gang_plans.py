@@ -1,0 +1,114 @@
+"""Plans and specs of a run on several hosts, in the order of their ranks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from cockpit.domain.gang import GANG_NOTE, Member, gang_note, member_id
+from cockpit.domain.models import HostName
+from cockpit.domain.run_spec import RestartPolicy, RunSpec
+from cockpit.engine.api import Check, LaunchPlan
+from cockpit.engine.gang import HOLD_S
+from cockpit.engine.meeting import Meeting
+from cockpit.engine.needs import versions_of
+from cockpit.launchers import build
+from cockpit.launchers.base import LaunchFacts
+from cockpit.transport.base import HostTransport
+
+AGREE_ON: Final = ("python", "torch", "vllm", "deepspeed", "accelerate", "transformers")
+"""What all ranks must have in one version: a difference shows as a hang, hours later."""
+_INTERFACE_NAMES: Final = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
+
+
+async def agreed(
+    plans: Sequence[LaunchPlan], transports: Mapping[HostName, HostTransport]
+) -> list[Check]:
+    """One check for each package that differs, naming both versions."""
+    asked = [plan for plan in plans if plan.launch is not None and plan.host in transports]
+    found = await asyncio.gather(
+        *(
+            versions_of(plan.launch, AGREE_ON, transports[plan.host])
+            for plan in asked
+            if plan.launch
+        )
+    )
+    return list(_differences([plan.host for plan in asked], found))
+
+
+def _differences(
+    hosts: Sequence[HostName], found: Sequence[Mapping[str, str | None]]
+) -> Iterable[Check]:
+    for name in AGREE_ON:
+        told = [
+            (host, versions[name])
+            for host, versions in zip(hosts, found, strict=True)
+            if versions.get(name)
+        ]
+        if len({_series(name, version or "") for _host, version in told}) > 1:
+            words = ", ".join(f"{host} {version}" for host, version in told)
+            yield Check("gang_versions_differ", "blocked", {"name": name, "found": words})
+
+
+def _series(name: str, version: str) -> str:
+    """Of Python the minor version decides; of a package all of it but its build."""
+    return ".".join(version.split(".")[:2]) if name == "python" else version.partition("+")[0]
+
+
+def as_one(plans: Sequence[LaunchPlan], checks: Iterable[Check]) -> LaunchPlan:
+    """The plan of rank 0, which knows the others."""
+    first, *others = plans
+    extra = list(checks)
+    if first.profile.restart.on != "never":
+        extra.append(Check("gang_no_restart", "warning"))
+    if first.profile.gpus is not None and first.profile.gpus.wait_s:
+        extra.append(Check("gang_no_queue", "warning"))
+    return replace(first, nodes=tuple(others), checks=(*first.checks, *extra))
+
+
+async def gang_specs(
+    plan: LaunchPlan,
+    first: RunSpec,
+    meeting: Meeting,
+    specify: Callable[[LaunchPlan], Awaitable[RunSpec]],
+) -> list[RunSpec]:
+    """What each host is asked to start: the same run with its rank, and the way to the others."""
+    plans = (plan, *plan.nodes)
+    hosts = tuple(one.host for one in plans)
+    specs = []
+    for rank, one in enumerate(plans):
+        spec = await specify(_placed(one, rank, len(plans), meeting))
+        note = gang_note(Member(first.run, rank, hosts))
+        specs.append(
+            replace(
+                spec,
+                run=member_id(first.run, rank),
+                hold_s=HOLD_S,
+                restart=RestartPolicy(),
+                gpus=None if spec.gpus is None else replace(spec.gpus, wait_s=0.0),
+                notes={**spec.notes, GANG_NOTE: note},
+            )
+        )
+    return specs
+
+
+def _placed(plan: LaunchPlan, rank: int, count: int, meeting: Meeting) -> LaunchPlan:
+    """The plan with what is known now: where rank 0 is found, and by which interface."""
+    facts = LaunchFacts(
+        gpus=tuple(card.index for card in plan.cards),
+        nodes=count,
+        node_rank=rank,
+        master_addr=meeting.address,
+        free_port=meeting.port,
+    )
+    launch = build(plan.profile, facts)
+    interface = meeting.interfaces[rank]
+    if interface is not None:
+        said = plan.profile.env.variables
+        ways = {name: interface for name in _INTERFACE_NAMES if name not in said}
+        launch = replace(launch, env={**launch.env, **ways})
+    if rank:
+        launch = replace(launch, ready=None, forwards=())
+    return replace(plan, launch=launch, argv=launch.argv)
