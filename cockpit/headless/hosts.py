@@ -16,6 +16,7 @@ from cockpit.config.import_hosts import (
     looks_like_ssh_config,
 )
 from cockpit.config.paths import Home, expanded, is_there, tilde
+from cockpit.domain.cells import cell_len
 from cockpit.domain.models import HostName
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import price_text
@@ -113,9 +114,11 @@ def _table(rows: list[dict[str, object]]) -> str:
     """Columns for a person; missing values are left empty."""
     head: tuple[str, ...] = ("NAME", "ADDRESS", "KEY", "THROUGH", "PRICE", "PLATFORM", "TAGS")
     lines = [head, *(_row(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        "  ".join(
+            cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)
+        ).rstrip()
         for line in lines
     )
 
