@@ -200,3 +200,68 @@ async def test_a_dry_run_shows_every_rank(pair: Pair) -> None:
     plain = await pair.desk.call("run", pair.profile("end"), "--dry-run")
     assert "rank 1" in plain.out.decode() and "n2" in plain.out.decode()
     assert pair.runs() == []
+
+
+DDP = """
+import os, sys, time
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(20):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+total = torch.tensor([float(dist.get_rank() + 1)])
+dist.all_reduce(total)
+print("rank %d sum %g by %s" % (dist.get_rank(), total, os.environ["GLOO_SOCKET_IFNAME"]), flush=True)
+open(os.path.expanduser("~/met"), "w").close()
+while sys.argv[1] == "wait":
+    if dist.get_rank() == 1 and os.path.exists(os.path.expanduser("~/fail")):
+        os._exit(7)
+    time.sleep(0.05)
+    dist.all_reduce(total)
+"""
+OLD_SPELLING = """#!/bin/sh
+for word; do
+  case $word in --*-*) word=--$(printf %s "${word#--}" | tr - _) ;; esac
+  set -- "$@" "$word"; shift
+done
+exec "$(dirname "$0")/python" -m torch.distributed.run "$@"
+"""
+"""torchrun before 2.0 knows its options with underscores only."""
+
+
+@pytest.fixture
+def real_torch(pair: Pair) -> Pair:
+    folder = os.environ.get("COCKPIT_TEST_TORCH")
+    if not folder:
+        pytest.skip("COCKPIT_TEST_TORCH names no Python environment with torch")
+    for node in (0, 1):
+        home = pair.home(node)
+        (home / "env" / "bin" / "python").unlink()
+        (home / "env" / "bin" / "python").write_text(f'#!/bin/sh\nexec {folder}/bin/python "$@"\n')
+        (home / "env" / "bin" / "python").chmod(0o755)
+        (home / "env" / "bin" / "torchrun").write_text(OLD_SPELLING)
+        (home / "train.py").write_text(DDP)
+    return pair
+
+
+async def test_real_ddp_over_gloo_finishes_on_both_ranks(real_torch: Pair) -> None:
+    done = await real_torch.desk.call("run", real_torch.profile("end"))
+    assert done.code == 0, done.out.decode()
+    assert b"rank 0 sum 3 by data0" in done.out
+    (second,) = (path for path in real_torch.runs() if path.name.endswith("-r1"))
+    assert b"rank 1 sum 3 by data0" in (second / "log").read_bytes()
+
+
+async def test_a_real_rank_that_fails_stops_the_other(real_torch: Pair) -> None:
+    process = await real_torch.desk.start("run", real_torch.profile("wait"))
+    await until(lambda: all((real_torch.home(node) / "met").exists() for node in (0, 1)), "met")
+    (real_torch.home(1) / "fail").touch()
+    done = await real_torch.desk.end_of(process)
+    assert done.code == 1 and "failed first" in done.err  # torchrun's own code for a failed worker
+    runs = [path.name for path in real_torch.runs()]
+    await until(lambda: not any(real_torch.desk.of_run(run) for run in runs), "all are gone")
