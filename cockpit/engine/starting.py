@@ -13,6 +13,7 @@ from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_care import restart
 from cockpit.engine.api import LaunchPlan
 from cockpit.engine.bounds import within
+from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.host_runs import HostRuns
 from cockpit.engine.masks import remember
 from cockpit.engine.mirror import mirror_path
@@ -94,7 +95,7 @@ class Starter:
         remember(folder, plan.env_secret_names, env_file_of(plan.profile))
 
 
-async def _is_gone(agent: RunAgent) -> bool:
+async def _is_gone(agent: HostAgent) -> bool:
     """Whether it will answer nothing any more, as it knows itself in a moment."""
     try:
         await within(GONE_LIMIT_S, agent.closed())

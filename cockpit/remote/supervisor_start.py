@@ -104,6 +104,12 @@ def forget(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
+def has_begun(run: "Run") -> bool:
+    """Whether a supervisor that died without a reply has left more than its folder: a run that lives
+    or has lived is never taken back."""
+    return bool(run.record("sup.json") or run.has_ended() or run.locks.is_held("job.lock"))
+
+
 class Start:
     """A supervisor that was spawned and has not replied yet. `is_new`: its run's folder was made for it."""
 
@@ -125,8 +131,8 @@ class Start:
         self._said += os.read(self._reply, 65536)
         os.close(self._reply)
         reply = parse_object(self._said)
-        if reply.get("ok"):
-            with Run(self._path, host_id()) as run:
+        with Run(self._path, host_id()) as run:
+            if reply.get("ok") or (self._is_new and not reply and has_begun(run)):
                 return {"existed": False, "record": run.describe()}
         trace = read_file(os.path.join(self._path, "sup.log"))[-2000:].decode("utf-8", "replace")
         if self._is_new:

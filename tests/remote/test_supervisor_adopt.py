@@ -18,7 +18,19 @@ from cockpit.domain.run_spec import Card, GpuRequest, RestartPolicy
 from cockpit.engine.agent import End
 from cockpit.engine.agent_care import adopt, events_of
 from cockpit.errors import NotNow, RunError
-from tests.remote.supervised import Runs, alive, environment_of, of_home, poke, shell, spec, until
+from tests.agents import PipeTransport
+from tests.remote.supervised import (
+    Runs,
+    alive,
+    assert_nothing_left,
+    environment_of,
+    of_home,
+    patched,
+    poke,
+    shell,
+    spec,
+    until,
+)
 from tests.remote.test_supervisor_stop import STUBBORN
 
 RUN = RunId("a-1")
@@ -231,3 +243,25 @@ async def test_an_adopted_run_locks_its_cards_again_for_its_next_attempt(runs: R
         assert (await runs.ended("a-2")).code == 0
     finally:
         Path(f"/dev/shm/cockpit-{os.geteuid()}/gpu-{card.uuid}.lock").unlink(missing_ok=True)
+
+
+async def test_a_supervisor_that_dies_before_its_reply_takes_no_run_with_it(tmp_path: Path) -> None:
+    """Its records are on the disk and its job runs: the start is no failure, and its folder stays."""
+    answer = "        self.answer({"
+    dying = f"        os.kill(os.getpid(), 9)\n{answer}"
+    python = patched(tmp_path, "supervisor_records", answer, dying)
+    transport = PipeTransport(tmp_path, python)
+    runs = Runs(transport, transport.agent())
+    await runs.agent.open()
+    os.mkfifo(runs.home / "go")
+    reply = await runs.agent.start(
+        shell(RUN, "exec 5<> $HOME/go; echo $$ > $HOME/job; read x <&5; exit 6")
+    )
+    assert not reply.existed
+    await runs.pid_of("job")
+    record = await runs.agent.status(RUN)
+    assert (record.state, record.degraded) == ("running", "supervisor_died")
+    poke(runs.home / "go")
+    assert (await runs.ended(RUN)).code == 6
+    await runs.agent.close()
+    await assert_nothing_left(runs)
