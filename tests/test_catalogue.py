@@ -14,7 +14,9 @@ import pytest
 
 import cockpit
 from cockpit.domain.cells import cell_len
+from cockpit.i18n import use_language
 from cockpit.i18n.po import read_po
+from cockpit.i18n.problem_text import problem_text
 
 PACKAGE = Path(cockpit.__file__).parent
 ROOT = PACKAGE.parent
@@ -166,3 +168,11 @@ def test_names_over_columns_stand_where_the_rows_do() -> None:
     start = cell_len(head[: head.index("用户")])
     before = row[: row.index("root")]
     assert cell_len(before) == start
+
+
+def test_what_was_expected_is_said_in_chinese() -> None:
+    use_language("zh_CN")
+    try:
+        assert problem_text("wrong_type", {"expected": "a table"}) == "不是表"
+    finally:
+        use_language("en")

@@ -209,3 +209,21 @@ NOTICES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "forward": (_("port {listen} of this computer will lead to {to} as the host sees it."),),
 }  # fmt: skip
+
+EXPECTED: Final = (
+    _("a table"),
+    _("a table such as 8000 = 8000"),
+    _("a list"),
+    _("text"),
+    _("true or false"),
+    _("a whole number"),
+    _("a number"),
+    _("one of the words"),
+    _("what it should be"),
+    _('a length such as 8192 or "32k"'),
+    _('a size, such as "20 GiB"'),
+    _('a time, such as "15s"'),
+    _('a price, such as "0.42 USD/h"'),
+    _('an amount, such as "5 USD"'),
+)
+"""What `wrong_type` may have expected, as the readers of settings and profiles name it."""

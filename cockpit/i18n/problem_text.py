@@ -23,6 +23,9 @@ def error_lines(code: str, facts: Mapping[str, object]) -> list[str]:
 
 def problem_text(code: str, facts: Mapping[str, object]) -> str:
     """What is wrong with a key, without saying where."""
+    expected = facts.get("expected")
+    if isinstance(expected, str):
+        facts = {**facts, "expected": _(expected)}
     return first_filled(PROBLEMS.get(code, ()), facts) or explain(code, facts).headline
 
 
