@@ -106,6 +106,7 @@ class RunTeller:
             self._last_end = words_for("run_attempt_ended", event.facts)
         attempt = event.facts.get("attempt")
         if event.name == "restart_due":
+            await self.state("run.started", view)
             restarts = None if view is None else view.restarts
             wait = {"attempt": attempt, "restarts": restarts, "in_s": event.facts.get("in_s")}
             await self._event("run.starting", wait, words)

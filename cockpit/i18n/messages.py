@@ -21,6 +21,7 @@ from cockpit.i18n.host_entries import HOST_ENTRIES
 from cockpit.i18n.incident_texts import TITLES
 from cockpit.i18n.probe_entries import PROBE_ENTRIES
 from cockpit.i18n.run_entries import RUN_ENTRIES
+from cockpit.i18n.run_note_entries import RUN_NOTE_ENTRIES
 from cockpit.i18n.run_talk import RUN_TALK
 from cockpit.i18n.sentences import Entry, Facts, fill_all, first_filled, join
 
@@ -34,6 +35,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
     **COMMON_ENTRIES,
     **PROBE_ENTRIES,
     **RUN_ENTRIES,
+    **RUN_NOTE_ENTRIES,
     **RUN_TALK,
     **AROUND_ENTRIES,
     **CODE_ENTRIES,
