@@ -36,6 +36,8 @@ class Settings:
     """A catalogue such as "zh_CN"; None: what the locale says."""
     interval_s: float = 1.0
     """Time between samples."""
+    logs_mib: int = 4096
+    """Room for the copies of runs' logs on this computer."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Binding id to keys, comma-separated."""
     filters: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +70,7 @@ def _interval(value: object) -> float:
     return seconds
 
 
-_FIELDS = {"interval": "interval_s", "color": "colour"}
+_FIELDS = {"interval": "interval_s", "color": "colour", "logs": "logs_mib"}
 _READERS: dict[str, Reader[object]] = {
     "theme": values.one_of(*THEMES),
     "glyphs": values.one_of("auto", "unicode", "narrow", "ascii"),
@@ -77,6 +79,7 @@ _READERS: dict[str, Reader[object]] = {
     "color": values.flag,
     "language": values.own_name,
     "interval": _interval,
+    "logs": values.size_mib,
     "keys": values.mapping_of(values.filled, values.text),
     "filters": values.mapping_of(values.filled, values.filled),
 }

@@ -39,6 +39,10 @@ class FollowParts:
     find_masker: Callable[[HostName, RunId], Awaitable[Masker]]
     on_end: Callable[[HostName, RunRecord], None]
     """A log is here to its end."""
+    copy_limit_bytes: int | None = None
+    """No copy of one log grows beyond this."""
+    on_uncopied: Callable[[HostName, RunId, CockpitError], None] = lambda _host, _run, _error: None
+    """A log is watched and no longer copied."""
 
 
 class Followers:
@@ -60,7 +64,12 @@ class Followers:
         """
         follower = self._followers.get(run)
         if follower is None:
-            mirror = Mirror(mirror_path(self._parts.home, self._host, run))
+            path = mirror_path(self._parts.home, self._host, run)
+            mirror = Mirror(
+                path,
+                self._parts.copy_limit_bytes,
+                lambda error: self._parts.on_uncopied(self._host, run, error),
+            )
             find_masker = self._parts.find_masker
             follower = RunFollower(
                 run, mirror, self._parts.clock, lambda: find_masker(self._host, run)

@@ -5,12 +5,13 @@ Bytes are in the file before anything else hears of them, so a crash on our side
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cockpit.config.paths import Home, ensure_private_dir
+from cockpit.config.paths import Home, ensure_private_dir, tilde
 from cockpit.domain.models import HostName, RunId
 from cockpit.errors import StorageError
 
@@ -27,8 +28,19 @@ def mirror_path(home: Home, host: HostName, run: RunId) -> Path:
 class Mirror:
     """One log file, 0600, written at the offsets that the host states. What never came is noted beside it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        limit_bytes: int | None = None,
+        on_full: Callable[[StorageError], None] = lambda _error: None,
+    ) -> None:
+        """Beyond `limit_bytes`, and on a full disk, nothing more is kept: whoever listens goes on."""
         self.path = path
+        self.full: StorageError | None = None
+        """Why nothing more is kept; the next session begins where the copy ends."""
+        self._limit = limit_bytes
+        self._on_full = on_full
+        self._kept = 0
         self._gaps_path = path.with_name("gaps")
         with _told(path):
             for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
@@ -36,6 +48,7 @@ class Mirror:
             self._fd: int | None = os.open(path, _FLAGS, 0o600)
             self._size = os.fstat(self._fd).st_size
             self._gaps = _read_gaps(self._gaps_path)
+            self._kept = self._size
 
     @property
     def size(self) -> int:
@@ -48,17 +61,36 @@ class Mirror:
         if not fresh or self._fd is None:
             return b""
         start = offset + len(data) - len(fresh)
-        with _told(self.path):
-            view = memoryview(fresh)
-            while view:
-                written = os.pwrite(self._fd, view, start)
-                view, start = view[written:], start + written
-        self._size = start
+        if self.full is None:
+            self._keep(self._fd, start, fresh)
+        self._size = start + len(fresh)
         return fresh
+
+    def _keep(self, fd: int, start: int, data: bytes) -> None:
+        if self._limit is not None and start + len(data) > self._limit:
+            self._is_full("mirror_limit")
+            return
+        view = memoryview(data)
+        try:
+            while view:
+                written = os.pwrite(fd, view, start)
+                view, start = view[written:], start + written
+                self._kept = start
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise StorageError(path=str(self.path), why=error.strerror) from error
+            self._is_full("mirror_disk_full")
+
+    def _is_full(self, code: str) -> None:
+        self.full = StorageError(code, path=tilde(self.path))
+        self._on_full(self.full)
 
     def skip_to(self, offset: int) -> None:
         """What is before `offset` will not come: leave a gap, so that offsets stay true. Raises StorageError."""
         if self._fd is None or offset <= self._size:
+            return
+        if self.full is not None:
+            self._size = offset
             return
         with _told(self.path):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -72,7 +104,7 @@ class Mirror:
             self._gaps[-1] = (self._gaps[-1][0], offset)
         else:
             self._gaps.append((self._size, offset))
-        self._size = offset
+        self._size = self._kept = offset
 
     def start_over(self) -> None:
         """The job truncated its own log: what we have is kept beside it, and the copy begins anew."""
@@ -84,7 +116,7 @@ class Mirror:
             self.path.replace(self._free_name())
             self._gaps_path.unlink(missing_ok=True)
             self._fd = os.open(self.path, _FLAGS | os.O_EXCL, 0o600)
-        self._gaps, self._size = [], 0
+        self._gaps, self._size, self._kept, self.full = [], 0, 0, None
 
     def _free_name(self) -> Path:
         names = [self.path.with_name(f"log.{number}") for number in range(1, KEPT_COPIES + 1)]
@@ -94,6 +126,7 @@ class Mirror:
         """At most `limit` bytes from `offset`, up to the next gap; b"" at the end and in a gap."""
         if self._fd is None:
             return b""
+        limit = min(limit, max(0, self._kept - offset))
         for start, end in self._gaps:
             if offset < end:
                 limit = min(limit, max(0, start - offset))
@@ -116,6 +149,7 @@ class Mirror:
             self._fd = None
 
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 

@@ -37,6 +37,7 @@ from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
+from cockpit.engine.mirror_room import LogCopies
 from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
 from cockpit.engine.runs_past import RunsPast
@@ -99,8 +100,15 @@ class Runs(RunsPast):
         self._removing: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
         self._is_closing = False
+        self._copies = LogCopies(parts, self.book)
         follow = FollowParts(
-            parts.home, parts.clock, self._life.listener, self._masker, self._life.ended
+            parts.home,
+            parts.clock,
+            self._life.listener,
+            self._masker,
+            self._life.ended,
+            self._copies.limit_bytes,
+            self._copies.uncopied,
         )
         self._care = RunCare(
             CareParts(
@@ -146,6 +154,7 @@ class Runs(RunsPast):
         """A command reads the history itself, where it is about the past."""
         if self._run_parts.follow_live:
             self.past.begin()
+            self._copies.begin()
 
     def host_up(self, spec: HostSpec, transport: HostTransport) -> None:
         if self._run_parts.follow_live:
@@ -189,6 +198,7 @@ class Runs(RunsPast):
         self._is_closing = True
         await self._care.close()
         await self.gangs.close()
+        await self._copies.close()
         await self._life.close()
         await self.fetcher.close()
         await end(*self._removing, *self._reading)

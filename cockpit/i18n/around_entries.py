@@ -110,6 +110,24 @@ AROUND_ENTRIES: Final[dict[str, Entry]] = {
         (_("This run tells nobody."),),
     ),
     # ports
+    "mirror_disk_full": Entry(
+        (
+            _(
+                "The disk of this computer is full: the log of {run} is watched and no longer copied."
+            ),
+        ),
+        (
+            _(
+                "Nothing is lost: it is on {host}, and the copy goes on from where it stopped next time."
+            ),
+        ),
+        (_("Make room where {path} is."),),
+    ),
+    "mirror_limit": Entry(
+        (_("The log of {run} has outgrown its room here: it is watched and no longer copied."),),
+        (_("All of it is on {host} as far as that keeps it."),),
+        (_('More room: `logs = "16 GiB"` in settings.toml.'),),
+    ),
     "forward_port_taken": Entry(
         (
             _("Port {port} on this computer is in use, so {host} is not forwarded to it."),
