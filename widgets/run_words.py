@@ -82,6 +82,7 @@ def reason_words(view: RunView) -> str:
                 "killed_at_logout": _("killed with the last login, it seems"),
                 "killed_without_record": _("killed, no record left"),
                 "unreachable": _("no link to the host"),
+                "another_machine": _("another machine answers at its address"),
                 "server_ended": _("a server that nobody had asked to end"),
                 "hook_failed": _("its hook before the job failed"),
                 "cancelled": _("stopped before it began"),

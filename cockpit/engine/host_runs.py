@@ -27,6 +27,9 @@ BUSY_INTERVAL_S = 2.0
 """Between two lists while a run lives; its end is heard at once from its tail."""
 CALM_INTERVAL_S = 15.0
 OPEN_LIMIT_S = 60.0
+MACHINE_NOTE = "machine"
+"""With each run: which machine it was started on."""
+ANOTHER_MACHINE = "another_machine"
 CLOSE_LIMIT_S = 5.0
 
 
@@ -68,6 +71,8 @@ class HostRuns:
         self._wake = asyncio.Event()
         self._missed: set[RunId] = set()
         """Known runs that the last list was without."""
+        self.machine = ""
+        """Which machine answers at the host's address, by its own account; empty while none has."""
         self._judged: set[RunId] = set()
         """Ended runs of which it was decided whether their log is news."""
 
@@ -189,12 +194,12 @@ class HostRuns:
         """By the host's Python, else by its sh. An agent that does not open has closed itself."""
         agent = self._parts.make_agent(self.spec, transport)
         try:
-            await agent.open()
+            self.machine = (await agent.open()).host_id
         except NoPython:
             if self._parts.make_sh_agent is None:
                 raise
             agent = self._parts.make_sh_agent(self.spec, transport)
-            await agent.open()
+            self.machine = (await agent.open()).host_id
         return agent
 
     async def _ask_again_and_again(self, agent: HostAgent) -> None:
@@ -235,9 +240,17 @@ class HostRuns:
         missing = known - present
         for view in self._parts.book.of_host(self.host):
             if view.run in missing & self._missed and not view.ended:
-                self._forget(view)
+                if self._is_of_another_machine(view):
+                    self._parts.book.out_of_reach(view.run, ANOTHER_MACHINE)
+                else:
+                    self._forget(view)
         self._missed = missing
         self.listed.set()
+
+    def _is_of_another_machine(self, view: RunView) -> bool:
+        """Rented addresses are used again: what ran there may well go on, somewhere else."""
+        noted = dict(view.notes).get(MACHINE_NOTE)
+        return bool(noted and self.machine and noted != self.machine)
 
     def _forget(self, view: RunView) -> None:
         """Two lists in a row were without it: its folder was removed there."""

@@ -104,6 +104,14 @@ class RunBook:
                 self._put(after)
                 self._on_change(after, view)
 
+    def out_of_reach(self, run: RunId, reason: str) -> None:
+        """Nobody who answers us knows of it, which says nothing about the run."""
+        before = self._runs.get(run)
+        if before is not None and not before.ended and before.reason != reason:
+            after = replace(before, state="unreachable", reason=reason)
+            self._put(after)
+            self._on_change(after, before)
+
     def lost(self, run: RunId, reason: str) -> None:
         """It is known to have ended, and not how."""
         before = self._runs.get(run)

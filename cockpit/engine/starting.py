@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from cockpit.config.paths import ensure_private_dir
 from cockpit.domain.models import HostName
@@ -14,7 +15,7 @@ from cockpit.engine.agent_care import restart
 from cockpit.engine.api import LaunchPlan
 from cockpit.engine.bounds import within
 from cockpit.engine.host_agent import HostAgent
-from cockpit.engine.host_runs import HostRuns
+from cockpit.engine.host_runs import MACHINE_NOTE, HostRuns
 from cockpit.engine.masks import remember
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_secrets import env_file_of
@@ -51,6 +52,8 @@ class Starter:
         runs = self._of_host(plan.host)
         if not isinstance(await runs.agent(), RunAgent):
             self._on_step(spec.run, plan.host, "sh_only_run", plan.host)
+        if runs.machine:
+            spec = replace(spec, notes={**spec.notes, MACHINE_NOTE: runs.machine})
         self._remember(plan, spec)
         spec = await self._with_code(plan, spec)
         self._on_step(spec.run, plan.host, "launch_sending")

@@ -17,6 +17,7 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_replies import StartReply
+from cockpit.engine.host_runs import ANOTHER_MACHINE, MACHINE_NOTE
 from cockpit.errors import (
     HostUnreachable,
     LinkLost,
@@ -161,6 +162,24 @@ async def test_a_folder_that_was_removed_is_a_lost_run(bench: Bench) -> None:
     ended = await bench.ended(view)
     assert (ended.state, ended.reason, ended.exit_status) == ("lost", "run_dir_gone", None)
     (bench.folder / "go").touch()
+
+
+async def test_a_run_of_the_machine_that_was_there_before_is_not_called_lost(bench: Bench) -> None:
+    """An address that is rented again: what ran behind it may well go on, somewhere else."""
+    view = await bench.launched("moved", go(bench))
+    assert dict(view.notes)[MACHINE_NOTE] == bench.runs.of_host(HERE).machine != ""
+    bench.runs.of_host(HERE).machine = "another-box-0123456789"
+    (folder,) = bench.host_home.glob(f"**/v1/*/{view.run}")
+    hidden = folder.rename(folder.parent.parent / view.run)
+    await until(lambda: bench.runs.book.find(view.run).state == "unreachable", "it is out of reach")
+    assert (
+        bench.runs.book.find(view.run).reason == ANOTHER_MACHINE
+        and not bench.runs.book.find(view.run).ended
+    )
+    hidden.rename(folder)
+    await until(lambda: bench.runs.book.find(view.run).state == "running", "it is back")
+    (bench.folder / "go").touch()
+    assert (await bench.ended(view)).code == 0
 
 
 async def test_an_oom_is_one_incident_however_often_its_log_is_read(bench: Bench) -> None:
