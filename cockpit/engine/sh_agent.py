@@ -42,6 +42,7 @@ START_S = 90.0
 STOP_ASKS = 5
 """A ladder that died on its way is begun again so often."""
 STOP_LOOK_S = 0.3
+LOST_LOOK_S = 0.3
 STOP_START_S = 3.0
 """How long a ladder may take to show itself."""
 DEFAULT_INT_S, DEFAULT_TERM_S = 15.0, 10.0
@@ -156,6 +157,14 @@ class ShAgent:
         return record
 
     async def status(self, run: RunId) -> RunRecord:
+        """One that seems lost is looked at twice: its end may have come between the two looks."""
+        record = await self._look(run)
+        if record.state == "lost" and record.reason == "killed_without_record":
+            await asyncio.sleep(LOST_LOOK_S)
+            record = await self._look(run)
+        return record
+
+    async def _look(self, run: RunId) -> RunRecord:
         told = await self._ask("facts", run)
         spec = await self._spec(run, told)
         try:
