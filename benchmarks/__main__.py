@@ -19,6 +19,7 @@ LIMITS_S = {
     "log_tail": 90,
     "log_view": 90,
     "scan": 90,
+    "leak": 400,
     "incident_latency": 150,
 }
 """What a bench may take before it is ended, with all that it started."""

@@ -36,7 +36,7 @@ FAILED: Final = 1
 
 def main(args: argparse.Namespace) -> int:
     if args.memory is not None:
-        raise UsageError("scan_memory_later")
+        return _scan_memory(args)
     if args.file is None:
         raise UsageError("scan_no_file")
     worst = len(SEVERITIES)
@@ -47,6 +47,21 @@ def main(args: argparse.Namespace) -> int:
     if worst == len(SEVERITIES) and not args.json:
         print(_("Nothing found."), file=sys.stderr)
     return FAILED if args.fail_on and worst <= SEVERITIES.index(args.fail_on) else 0
+
+
+def _scan_memory(args: argparse.Namespace) -> int:
+    """The verdict on a table of memory readings. Raises UsageError beside a log, DataError, StorageError."""
+    from cockpit.headless import scan_memory
+
+    if args.file is not None:
+        raise UsageError("scan_two_inputs")
+    with _opened(args.memory) as stream:
+        trend = _told(
+            args.memory, lambda: scan_memory.judged(scan_memory.readings(stream, args.memory))
+        )
+    print(scan_memory.json_line(trend) if args.json else scan_memory.text_of(trend))
+    is_met = args.fail_on is not None and trend.flagged and args.fail_on in ("warning", "notice")
+    return FAILED if is_met else 0
 
 
 def findings(chunks: Iterable[bytes]) -> Iterator[Finding]:

@@ -77,9 +77,7 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
     "code_unknown": Entry(
         (_("There is no code {given}. {suggestion}?"), _("There is no code {given}."))
     ),
-    "scan_memory_later": Entry(
-        (_("`cockpit scan --memory` is not part of this version yet."),), (_("Nothing was read."),)
-    ),
+    "scan_two_inputs": Entry((_("A log or --memory: one of them at a time."),)),
     "demo_failed": Entry(
         (_("The embedded fleet did not start: {why}."), _("The embedded fleet did not start.")),
         (_("Nothing of it is left behind."),),
