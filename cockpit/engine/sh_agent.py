@@ -32,7 +32,7 @@ from cockpit.engine.sh_link import ShAnswer, ShLink
 from cockpit.engine.sh_order import order_of
 from cockpit.engine.sh_program import runs_script
 from cockpit.engine.sh_tail import ShTail
-from cockpit.errors import CockpitError, LinkLost, ProtocolError, UsageError
+from cockpit.errors import CockpitError, LaunchFailed, LinkLost, ProtocolError
 from cockpit.transport.base import ByteChannel, HostTransport
 
 OpenShell: TypeAlias = Callable[[HostTransport, bytes], Awaitable[ByteChannel]]
@@ -82,7 +82,7 @@ class ShAgent:
 
     async def open(self) -> AgentHello:
         if self._run_root is not None and "\n" in self._run_root:
-            raise UsageError("run_root", path=self._run_root)
+            raise LaunchFailed(why="run_root", path=self._run_root, host=self._transport.host)
         channel = await self._open_shell(self._transport, runs_script())
         self._link = ShLink(channel, self._transport.host)
         try:
@@ -268,7 +268,7 @@ class ShAgent:
 
     async def disk(self, path: str) -> DiskSpace:
         if "\n" in path:
-            raise UsageError("run_root", path=path)
+            raise LaunchFailed(why="run_root", path=path)
         told = await self._ask("disk", path)
         room, inodes = _two(told.last("room")), _two(told.last("inodes"))
         return DiskSpace(
