@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from cockpit.domain.incidents import Evidence, FactValue, Family, Finding, Severity
-from cockpit.domain.models import GpuSample, HostSample, XidEvent
+from cockpit.domain.models import GpuSample, HostSample, RunId, XidEvent
 from cockpit.domain.remedies import make_all
 from cockpit.domain.signatures.xids import cause_of, meaning
 
@@ -35,12 +35,14 @@ _OOM_REMEDIES: Final = ("fewer_workers", "stream_data", "raise_container_limit")
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A condition that began (`open`) or ended (`close`) on a host or on one of its cards."""
+    """A condition that began (`open`), ended (`close`) or was none (`withdraw`), on a host or one of its cards."""
 
-    action: Literal["open", "close"]
+    action: Literal["open", "close", "withdraw"]
     finding: Finding
     gpu: int | None = None
     evidence: tuple[Evidence, ...] = ()
+    run: RunId | None = None
+    """Whose process it is about, where one is known."""
 
 
 @dataclass(slots=True)

@@ -133,6 +133,19 @@ CAUSES: Final[dict[str, str]] = {
     "first_rank_failed": _(
         "This rank of the run failed first; the others were stopped, since alone they would wait for it."
     ),
+    # memory that grows
+    "leak_gpu": _(
+        "This process takes more and more of the card and gives nothing back, as fast now as when it "
+        "began: tensors that something still holds, or a graph or cache for each new shape."
+    ),
+    "leak_host": _(
+        "The host's memory grows steadily and nothing is given back: objects that are kept, loader "
+        "workers, or an allocator that does not return what it freed."
+    ),
+    "leak_shm": _(
+        "Shared memory grows and nothing is given back: workers that leave their files behind."
+    ),
+    "full_soon": _("At the rate of the last minutes this memory is full within the hour."),
     # the way in
     "door_key_refused": _(
         "New logins are refused: none of your keys is accepted any more. The open connection still "

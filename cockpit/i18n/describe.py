@@ -115,10 +115,32 @@ def shown_facts(facts: Mapping[str, int | float | str | bool]) -> dict[str, obje
     for name, value in facts.items():
         if name.endswith("_mib") and isinstance(value, int | float):
             shown[name.removesuffix("_mib")] = size_text(value)
+    slope, eta_s = facts.get("slope_mib_per_h"), facts.get("eta_s")
+    if isinstance(slope, int | float):
+        shown["slope"] = size_text(slope)
+    if isinstance(eta_s, int | float):
+        shown["eta"] = _eta_text(eta_s, facts.get("eta_low_s"), facts.get("eta_high_s"))
     xid = facts.get("xid")
     if isinstance(xid, int):
         shown["xid_name"] = _(XID_NAMES[xid]) if xid in XID_NAMES else _("not in NVIDIA's list")
     return shown
+
+
+def _eta_text(at_s: float, low_s: object, high_s: object) -> str:
+    """ "5 h (4 h to 7 h)": what one may count on, not what the division gave."""
+    text = _rough_time(at_s)
+    if isinstance(low_s, int | float) and isinstance(high_s, int | float):
+        return _("{eta} ({low} to {high})").format(
+            eta=text, low=_rough_time(low_s), high=_rough_time(high_s)
+        )
+    return text
+
+
+def _rough_time(seconds: float) -> str:
+    for size_s, unit in ((86_400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size_s or (unit == "min" and seconds >= 60):
+            return f"{seconds / size_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def size_text(mib: float) -> str:

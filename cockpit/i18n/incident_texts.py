@@ -113,7 +113,7 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
     "nan": (_("at step {step} of {total_steps}"), _("at step {step}")),
     "near_full": (_("{in_use} of {total} used for {for_s} s"), _("{in_use} of {total} used")),
     "hang": (),
-    "leak": (_("+{slope}/h, full in about {eta}"),),
+    "leak": (_("+{slope}/h, full in about {eta}"), _("+{slope}/h")),
 }
 
 RANKS: Final = _("rank {rank}")

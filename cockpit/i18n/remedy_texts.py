@@ -151,6 +151,21 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "workers_first": (_("Start the workers before loading the data."),),
     "overcommit": (_("vm.overcommit_memory = 1, where it is your machine."),),
     "read_the_ranks_log": (_("Read this rank's own log: the others only tell that it was gone."),),
+    "detach_what_is_kept": (
+        _(
+            "Keep numbers, not tensors: loss.item(), detach(), and no lists of outputs with their graph."
+        ),
+    ),
+    "snapshot_memory": (
+        _(
+            "See what is held: torch.cuda.memory._record_memory_history() and a snapshot, or tracemalloc on the host."
+        ),
+    ),
+    "restart_on_schedule": (
+        _(
+            "Until it is mended: checkpoint and start again before it is full ([restart], resume_args)."
+        ),
+    ),
     "register_key": (
         _("Put your public key on the instance again, on its page or in its authorized_keys."),
     ),
