@@ -169,6 +169,9 @@ class MemoryTrend:
 
     def _check(self, at_s: float) -> None:
         life = self._life.counted(self._interval_s)
+        if self.level is None and not self.flagged and self._stands_still(life):
+            self.verdict = "plateau" if self.alarms else "flat"
+            return
         given_back = drawdown(life)
         levels = self._levels(given_back)
         deciding = next((one for one in levels if one.shape in ("growing", "decelerating")), None)
@@ -182,6 +185,13 @@ class MemoryTrend:
         self._judge_leak(at_s, deciding, age)
         self._judge_soon(at_s, deciding)
         self.verdict = self._verdict(levels)
+
+    def _stands_still(self, life: Sequence[Bucket]) -> bool:
+        """Most series never move: they are not worth a closer look."""
+        if len(life) < LEAST_BUCKETS:
+            return False
+        highest = max(bucket.most for bucket in life)
+        return highest - min(bucket.least for bucket in life) < self._limits.least_rise_mib
 
     def _levels(self, given_back: float) -> list[Level]:
         """Coarse to fine; each window knows what coarser ones saw given back."""
