@@ -143,7 +143,8 @@ async def test_our_own_failures_have_their_own_codes(desk: Desk) -> None:
     done = await desk.call("run", no_cwd)
     assert done.code == 69 and "/no/dir" in done.err
     several = desk.file("n.toml", 'nodes = 2\nfrom = ["here", "there"]\n' + Path(path).read_text())
-    assert (await desk.call("run", several)).code == 69
+    assert (await desk.call("run", several)).code == 78  # there is no such host
+    assert (await desk.call("run", several, "--host", "here")).code == 75
     card = desk.profile("g", "echo never", "[gpus]\ncount = 1\n")
     assert (await desk.call("run", card)).code == 75
     desk.hosts('[hosts.gone]\nhost = "127.0.0.1"\nport = 1\nuser = "x"\n')
