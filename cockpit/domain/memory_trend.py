@@ -14,7 +14,14 @@ from typing import Literal, TypeAlias
 
 from cockpit.domain.trend_age import Ageing, ageing
 from cockpit.domain.trend_buckets import Bucket, Ring, drawdown
-from cockpit.domain.trend_levels import LEAST_BUCKETS, Level, Scale, Thresholds, judge
+from cockpit.domain.trend_levels import (
+    LEAST_BUCKETS,
+    Level,
+    Scale,
+    Thresholds,
+    judge,
+    minima,
+)
 
 Verdict: TypeAlias = Literal["leak", "growing", "plateau", "flat", "unknown"]
 
@@ -23,6 +30,8 @@ CHECK_S = 60.0
 LOADING_LEAST_S, LOADING_MOST_S = 90.0, 600.0
 LOADING_LOOK_S, LOADING_MIB = 75.0, 64.0
 """A model is being loaded until less than this came in so many seconds."""
+RUSH_STEP_S, RUSH_READINGS, RUSH_BLOCKS, RUSH_LEAST_S = 5.0, 25, 5, 115.0
+SOON_HOLDS_S = 300.0
 GAP_INTERVALS = 10.0
 """A pause longer than so many intervals says nothing about the interval."""
 
@@ -78,10 +87,17 @@ class MemoryTrend:
         self._interval_s = 1.0
         self._intervals = 0
         self._passed = self._failed = self._soon = 0
+        self._soon_until_s = -math.inf
+        self._recent: deque[tuple[float, float]] = deque(maxlen=RUSH_READINGS)
 
     @property
     def flagged(self) -> bool:
         return bool(self.alarms) and self.alarms[-1].withdrawn_at_s is None
+
+    @property
+    def is_soon(self) -> bool:
+        """Whether it was seen within the last minutes that memory is about to be full."""
+        return self._last_s < self._soon_until_s
 
     @property
     def slope_mib_per_h(self) -> float | None:
@@ -117,6 +133,7 @@ class MemoryTrend:
         if not at_s > self._last_s:
             return False
         self._note_interval(at_s)
+        self._look_for_a_rush(at_s, used_mib)
         if self._loading is not None and self._still_loading(at_s, used_mib):
             return False
         self._collect(at_s, used_mib)
@@ -243,12 +260,37 @@ class MemoryTrend:
             self.alarms.append(Alarm(at_s, self.slope_mib_per_h or 0.0, self.eta))
 
     def _judge_soon(self, at_s: float, level: Level | None) -> None:
-        """Memory that will be full soon is news whatever fills it."""
-        limits, eta = self._limits, self.eta
-        near = eta is not None and eta.at_s < limits.soon_s
-        seen = level is not None and level.span_s >= limits.soon_span_s
-        self._soon = self._soon + 1 if near and seen else 0
-        if self._soon >= limits.soon_hold and self.soon_at_s is None:
+        """Memory that will be full soon is news whatever fills it: a warm-up that will not fit is."""
+        limits, capacity = self._limits, self._scale.capacity_mib
+        if level is None or capacity is None or level.span_s < limits.soon_span_s:
+            self._soon = 0
+            return
+        slope = level.slope if level.shape == "growing" else level.late_slope
+        fits = level.shape == "decelerating" and (self.plateau_mib or 0.0) < capacity
+        near = slope > 0 and max(0.0, capacity - level.peak_mib) / slope < limits.soon_s
+        self._soon = self._soon + 1 if near and not fits else 0
+        if self._soon >= limits.soon_hold:
+            self._tell_soon(at_s)
+
+    def _look_for_a_rush(self, at_s: float, used_mib: float) -> None:
+        """A rise that fills the rest within minutes, before any window is long enough to judge it."""
+        capacity, recent = self._scale.capacity_mib, self._recent
+        if capacity is None or (recent and at_s - recent[-1][0] < RUSH_STEP_S):
+            return
+        recent.append((at_s, used_mib))
+        span_s = at_s - recent[0][0]
+        enough = len(recent) == RUSH_READINGS and RUSH_LEAST_S <= span_s <= 3 * RUSH_LEAST_S
+        if not enough or used_mib < self._limits.rush_share * capacity:
+            return
+        floors = minima([mib for _at_s, mib in recent], RUSH_BLOCKS)
+        rises = all(after > before for before, after in zip(floors, floors[1:], strict=False))
+        rate = (used_mib - recent[0][1]) / span_s
+        if rises and rate > 0 and (capacity - used_mib) / rate < self._limits.rush_s:
+            self._tell_soon(at_s)
+
+    def _tell_soon(self, at_s: float) -> None:
+        self._soon_until_s = at_s + SOON_HOLDS_S
+        if self.soon_at_s is None:
             self.soon_at_s = at_s
 
     def _verdict(self, levels: Sequence[Level]) -> Verdict:

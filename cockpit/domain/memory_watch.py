@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from cockpit.domain.detectors import Signal
 from cockpit.domain.incidents import FactValue, Finding
-from cockpit.domain.memory_trend import Eta, MemoryTrend
+from cockpit.domain.memory_trend import MemoryTrend
 from cockpit.domain.models import GpuSample, HostSample, ProcessSample, RunId
 from cockpit.domain.remedies import make_all
 
@@ -22,8 +22,6 @@ FORGET_S: Final = 120.0
 """A process that was not seen for so long has ended, and its trend with it."""
 AGAIN_S: Final = 300.0
 """An open finding is told anew so often, with the numbers of the day."""
-SOON_OVER: Final = 1.5
-"""A card that fills soon is no longer one when the time left is so many times the limit."""
 _REMEDIES: Final = {
     "gpu": ("detach_what_is_kept", "snapshot_memory", "restart_on_schedule"),
     "host": ("fewer_workers", "snapshot_memory", "restart_on_schedule"),
@@ -90,7 +88,8 @@ class MemoryWatch:
         if reading.capacity_mib != series.capacity_mib:
             series.capacity_mib = reading.capacity_mib
             series.trend.resize(reading.capacity_mib)
-        if series.trend.feed(reading.at_s, reading.used_mib):
+        changed = series.trend.feed(reading.at_s, reading.used_mib)
+        if changed or series.trend.is_soon != (series.soon is not None):
             yield from self._judge(series, reading)
 
     def _judge(self, series: _Series, reading: _Reading) -> Iterator[Signal]:
@@ -102,11 +101,10 @@ class MemoryWatch:
         elif not trend.flagged and series.leak is not None:
             yield series.signal("withdraw", series.leak)
             series.leak = None
-        eta = trend.eta
-        if series.soon is None and trend.soon_at_s is not None and _is_soon(eta):
+        if trend.is_soon and series.soon is None:
             series.soon = _soon(reading, trend)
             yield series.signal("open", series.soon)
-        elif series.soon is not None and not _is_soon(eta, SOON_OVER):
+        elif series.soon is not None and not trend.is_soon:
             yield series.signal("close", series.soon)
             series.soon = None
 
@@ -156,10 +154,6 @@ def _of_host(sample: HostSample) -> Iterator[_Reading]:
 
 def _name(gpu: GpuSample) -> str:
     return gpu.uuid or f"index:{gpu.index}"
-
-
-def _is_soon(eta: Eta | None, factor: float = 1.0) -> bool:
-    return eta is not None and eta.at_s < 2700.0 * factor
 
 
 def _leak(reading: _Reading, trend: MemoryTrend) -> Finding:

@@ -47,12 +47,15 @@ class Thresholds:
     late_ratio: float = 0.9
     """For growth that began after a warm-up: judged over a window of its own, and more strictly."""
     span_s: float = 1380.0
-    hold: int = 8
+    hold: int = 10
     """Checks in a row, one a minute."""
     withdraw: int = 30
     soon_s: float = 2700.0
     soon_span_s: float = 480.0
     soon_hold: int = 2
+    rush_share: float = 0.8
+    """Of the capacity: above it a rise that does not pause for two minutes is looked at by itself."""
+    rush_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class Level:
     slope: float = 0.0
     slope_low: float = 0.0
     slope_high: float = 0.0
+    late_slope: float = 0.0
+    """Of its last third, whatever the shape."""
 
 
 def judge(
@@ -98,7 +103,9 @@ def judge(
         if slope <= 0:
             shape = "flat"
     peak = max(bucket.most for bucket in buckets[3 * len(buckets) // 4 :])
-    return Level(shape, start_s, span_s, rise, _ratio(blocks), peak, blocks[-1], slope, low, high)
+    late = (blocks[5] - blocks[3]) * BLOCKS / 2 / span_s
+    ratio, floor = _ratio(blocks), blocks[-1]
+    return Level(shape, start_s, span_s, rise, ratio, peak, floor, slope, low, high, late)
 
 
 def minima(values: Sequence[float], parts: int) -> list[float]:
