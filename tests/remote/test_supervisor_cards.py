@@ -66,6 +66,22 @@ async def test_six_who_race_for_two_cards(runs: Runs, cards: tuple[Card, Card]) 
     assert {record.gpus for record in ended} <= {(4,), (7,)}
 
 
+async def test_six_for_two_cards_begin_in_the_order_in_which_they_came(
+    runs: Runs, cards: tuple[Card, Card]
+) -> None:
+    """Two cards come free at a time: neighbours may be seen in either order, and nobody overtakes further."""
+    script = 'echo $COCKPIT_RUN >> "$HOME/order"; while [ ! -e "$HOME/go" ]; do sleep 0.02; done'
+    for number in range(6):
+        reply = await runs.agent.start(shell(f"a-{number}", script, gpus=on(cards, wait_s=60)))
+        assert reply.record.state == ("running" if number < 2 else "queued")
+    (runs.home / "go").touch()
+    for number in range(6):
+        assert (await runs.ended(f"a-{number}")).code == 0
+    begun = (runs.home / "order").read_text().split()
+    assert sorted(begun) == [f"a-{number}" for number in range(6)]
+    assert all(abs(begun.index(f"a-{number}") - number) <= 1 for number in range(6)), begun
+
+
 async def test_without_a_wait_only_as_many_start_as_there_are_cards(
     runs: Runs, cards: tuple[Card, Card]
 ) -> None:
