@@ -37,6 +37,7 @@ from cockpit.screens.run_fetch import fetch_results
 from cockpit.screens.run_lines import lines_of, trouble_lines
 from cockpit.screens.run_remark import write_remark
 from cockpit.screens.terminal import lend_terminal
+from cockpit.screens.whole_log import search_whole_log
 from cockpit.widgets.log_pane import LogPane
 from cockpit.widgets.log_view import LogView
 from cockpit.widgets.memory_chart import Band, MemoryChart, binned
@@ -63,6 +64,7 @@ class RunScreen(CockpitScreen):
         Binding("R", "relaunch", _("relaunch"), id="run.relaunch", tooltip=_("As it was, on the Launch screen")),
         Binding("M", "remark", _("remark"), show=False, id="run.remark", tooltip=_("A line of yours about this run")),
         Binding("F", "fetch", _("fetch results"), show=False, id="run.fetch", tooltip=_("Results, as [fetch] says")),
+        Binding("O", "whole_log", _("whole log"), show=False, id="run.whole", tooltip=_("Search all of it")),
         Binding("v", "visit", _("shell"), id="run.visit", tooltip=_("ssh to its host in this terminal")),
         Binding("b", "browse", _("open port"), id="run.browse", tooltip=_("Its forwarded port in the browser")),
         Binding("z", "zoom", _("zoom"), id="run.zoom", tooltip=_("The log alone, or all of it")),
@@ -237,6 +239,10 @@ class RunScreen(CockpitScreen):
     def action_remark(self) -> None:
         if (view := self.view) is not None:
             self.run_worker(write_remark(self, view), group="remark", exclusive=True)
+
+    def action_whole_log(self) -> None:
+        if (view := self.view) is not None:
+            self.run_worker(search_whole_log(self, view.run, ""), group="whole-log", exclusive=True)
 
     def action_fetch(self) -> None:
         if (view := self.view) is not None:

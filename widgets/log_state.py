@@ -166,7 +166,10 @@ class LogState:
             self._jump(self._trouble, here, step, _("no incident in this log"))
             return
         first = bisect_left(self.hits.numbers, self.log.first_number)
-        none = _("not found") if self.hits.complete else _("not found yet, still searching")
+        none = _("not found yet, still searching")
+        if self.hits.complete:
+            is_all = self.log.first_number <= 1
+            none = _("not found") if is_all else _("not among the lines kept here; O searches all")
         self._jump(self.hits.numbers[first:], here, step, none)
 
     def toggle_mark(self) -> None:

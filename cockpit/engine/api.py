@@ -159,6 +159,24 @@ class LogLine:
     """Set on lines that opened an incident."""
 
 
+@dataclass(frozen=True, slots=True)
+class LogHit:
+    """Where a text stands in a run's log, in bytes."""
+
+    offset: int
+    size: int
+    """Of the whole log, when it was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """Lines of a log around a place; their numbers count from the part's own beginning."""
+
+    lines: tuple[LogLine, ...]
+    size: int
+    """Of the whole log."""
+
+
 class RunLog(Protocol):
     """A bounded window on a run's log that grows by itself while someone watches it."""
 
@@ -335,6 +353,20 @@ class EngineApi(Protocol):
 
         False when its profile asked for none, or it was started from another computer. Raises RunUnknown.
         """
+
+    async def search_log(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: Callable[[float], None],
+    ) -> LogHit | None:
+        """The nearest place of a text in the whole log on the host. Raises RunUnknown, RunError, TransportError."""
+
+    async def log_around(self, run: RunId, offset: int) -> LogPart:
+        """The lines around a byte of the log on the host. Raises RunUnknown, TransportError."""
 
     async def save_log(self, run: RunId, target: Path) -> int:
         """Copy the run's whole log, byte for byte, to a file on this computer; returns its size.

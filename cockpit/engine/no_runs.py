@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
+    LogHit,
+    LogPart,
     ProfileEntry,
     RunLog,
     RunStore,
@@ -105,6 +107,20 @@ class NoRuns:
         raise RunUnknown(run=run)
 
     def fetch(self, run: RunId) -> bool:
+        raise RunUnknown(run=run)
+
+    async def search_log(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: Callable[[float], None],
+    ) -> LogHit | None:
+        raise RunUnknown(run=run)
+
+    async def log_around(self, run: RunId, offset: int) -> LogPart:
         raise RunUnknown(run=run)
 
     async def save_log(self, run: RunId, target: Path) -> int:

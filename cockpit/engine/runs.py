@@ -22,6 +22,8 @@ from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import (
     Check,
     LaunchPlan,
+    LogHit,
+    LogPart,
     ProfileEntry,
     RunStore,
     StopReport,
@@ -35,6 +37,7 @@ from cockpit.engine.gang import GangParts, Gangs
 from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
+from cockpit.engine.log_search import log_around, search_log
 from cockpit.engine.masks import NAMES_NOTE, masker_of
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.mirror_room import LogCopies
@@ -363,6 +366,28 @@ class Runs(RunsPast):
     def fetch(self, run: RunId) -> bool:
         """Raises RunUnknown."""
         return self.fetcher.begin(self.book.find(run), by_hand=True)
+
+    async def search_log(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: Callable[[float], None],
+    ) -> LogHit | None:
+        """Raises RunUnknown, RunError, TransportError."""
+        view = self.book.find(run)
+        agent = await self.of_host(view.host).agent()
+        return await search_log(
+            agent, view.run, text, offset, backward=backward, on_progress=on_progress
+        )
+
+    async def log_around(self, run: RunId, offset: int) -> LogPart:
+        """Raises RunUnknown, TransportError."""
+        view = self.book.find(run)
+        agent = await self.of_host(view.host).agent()
+        return await log_around(agent, view.run, offset, await self._masker(view.host, view.run))
 
     async def save_log(self, run: RunId, target: Path) -> int:
         """Raises RunUnknown, StorageError, TransportError."""

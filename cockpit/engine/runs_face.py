@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cockpit.domain.incidents import Incident
@@ -12,6 +12,8 @@ from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
+    LogHit,
+    LogPart,
     ProfileEntry,
     RunLog,
     RunStore,
@@ -83,6 +85,22 @@ class RunsFace:
 
     def fetch(self, run: RunId) -> bool:
         return self._runs.fetch(run)
+
+    async def search_log(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: Callable[[float], None],
+    ) -> LogHit | None:
+        return await self._runs.search_log(
+            run, text, offset, backward=backward, on_progress=on_progress
+        )
+
+    async def log_around(self, run: RunId, offset: int) -> LogPart:
+        return await self._runs.log_around(run, offset)
 
     async def save_log(self, run: RunId, target: Path) -> int:
         return await self._runs.save_log(run, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,8 @@ from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
+    LogHit,
+    LogPart,
     ProfileEntry,
     RunLog,
     RunStore,
@@ -98,6 +100,18 @@ class RunsService(Protocol):
     def log(self, run: RunId) -> RunLog: ...
 
     def fetch(self, run: RunId) -> bool: ...
+
+    async def search_log(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: Callable[[float], None],
+    ) -> LogHit | None: ...
+
+    async def log_around(self, run: RunId, offset: int) -> LogPart: ...
 
     async def save_log(self, run: RunId, target: Path) -> int: ...
 

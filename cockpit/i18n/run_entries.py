@@ -230,6 +230,11 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         ),
         (_("It said: {detail}."),),
     ),
+    "search_needs_python": Entry(
+        (_("The whole log can be searched on hosts with Python only."),),
+        (),
+        (_("Save it (w), and search the copy."),),
+    ),
     "run_unknown": Entry(
         (_("There is no run {run}."), _("There is no such run.")),
         (_("Known: {known}."),),

@@ -35,6 +35,7 @@ from supervisor_log import Tail  # type: ignore[import-not-found]
 from supervisor_output import Output  # type: ignore[import-not-found]
 from supervisor_processes import send_signal  # type: ignore[import-not-found]
 from supervisor_prune import Pruner  # type: ignore[import-not-found]
+from supervisor_search import Search  # type: ignore[import-not-found]
 from supervisor_spec import check_spec, is_environment  # type: ignore[import-not-found]
 from supervisor_start import Start, check_cwd, claim  # type: ignore[import-not-found]
 from supervisor_stop import Stop  # type: ignore[import-not-found]
@@ -77,7 +78,7 @@ class Agent:
         self._heard_at = time.monotonic()
         self._open = True
         self._umask = os.umask(0o077)
-        self._waiting: "dict[int, Start | Stop]" = {}
+        self._waiting: "dict[int, Start | Stop | Search]" = {}
         self._tails: "dict[int, Tail]" = {}
         self._moving = False
 
@@ -95,7 +96,10 @@ class Agent:
     def _wait(self) -> None:
         listens = [self._requests] if len(self._output) < MAX_QUEUED_BYTES else []
         talks = [1] if len(self._output) else []
-        patience_s = 0.0 if self._moving else POLL_S if self._waiting or self._tails else 30.0
+        eager = any(getattr(one, "eager", False) for one in self._waiting.values())
+        patience_s = (
+            0.0 if self._moving or eager else POLL_S if self._waiting or self._tails else 30.0
+        )
         readable, _writable, _none = select.select(listens, talks, [], patience_s)
         if readable:
             self._read()
@@ -271,6 +275,14 @@ class Agent:
         self._end_tail(request["tail"])
         return {}
 
+    def _on_search(self, number: int, request: "Json") -> None:
+        run = self._store.find(checked_id(request))
+        try:
+            self._waiting[number] = Search(run, request)
+        except BaseException:
+            run.close()
+            raise
+
     def _on_read(self, number: int, request: "Json") -> None:
         """Bytes of a log, as a frame of its own kind."""
         offset, length = int(request["offset"]), min(int(request["length"]), READ_BYTES)
@@ -310,6 +322,7 @@ class Agent:
         "acknowledge": _on_acknowledge,
         "untail": _on_untail,
         "read": _on_read,
+        "search": _on_search,
         "signal": _on_signal,
         "disk": _on_disk,
     }

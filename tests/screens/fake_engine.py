@@ -18,7 +18,9 @@ from cockpit.engine.api import (
     EngineApi,
     Forwarded,
     LaunchPlan,
+    LogHit,
     LogLine,
+    LogPart,
     ProfileEntry,
     StopReport,
 )
@@ -145,6 +147,7 @@ class FakeEngine:
         """By method: what it raises when it is called next and after."""
         self.overrides: dict[str, Sequence[str]] = {}
         self.fetches: set[RunId] = set()
+        self.whole_log = ""
         self.past_runs: dict[RunId, PastRun] = {}
         self.remembered: dict[RunId, Sequence[Incident]] = {}
         self.arounds: dict[RunId, Around] = {}
@@ -369,6 +372,28 @@ class FakeEngine:
     def fetch(self, run: RunId) -> bool:
         self._note("fetch", run)
         return run in self.fetches
+
+    async def search_log(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: Callable[[float], None],
+    ) -> LogHit | None:
+        """In `whole_log`, as a host would."""
+        self._note("search_log", run, text, offset, backward)
+        data = self.whole_log.encode()
+        found = data[:offset].rfind(text.encode()) if backward else data.find(text.encode(), offset)
+        return None if found < 0 else LogHit(found, len(data))
+
+    async def log_around(self, run: RunId, offset: int) -> LogPart:
+        lines, at = [], 0
+        for number, text in enumerate(self.whole_log.splitlines(), 1):
+            lines.append(LogLine(number, at, text))
+            at += len(text.encode()) + 1
+        return LogPart(tuple(lines), at)
 
     async def save_log(self, run: RunId, target: Path) -> int:
         self._note("save_log", run, target)
