@@ -112,7 +112,8 @@ class _Reading:
 
     def _living(self, degraded: str | None) -> Record:
         if self._told.last("stop.json"):
-            return {"state": "stopping", "degraded": degraded, "signals": self._beat.get("sent")}
+            sent = self._beat.get("sent")
+            return {"state": "stopping", "by": "cockpit", "degraded": degraded, "signals": sent}
         phase = self._beat.get("phase") if degraded is None else None
         return {"state": phase or "running", "degraded": degraded}
 

@@ -74,8 +74,8 @@ class RunTeller:
         if isinstance(event, IncidentChanged):
             words = incident_text(event.incident)
             await self._event("incident", incident_fields(event.incident), words)
-        elif isinstance(event, RunChanged) and event.view.state in _EVENTS:
-            await self.state(_EVENTS[event.view.state], event.view)
+        elif isinstance(event, RunChanged):
+            await self._changed(event.view)
         elif isinstance(event, LinkChanged):
             await self._link(event)
         elif isinstance(event, RunNoted):
@@ -85,6 +85,11 @@ class RunTeller:
         elif isinstance(event, LaunchStep) and event.text:
             facts = {"text": event.text, "port": event.text}
             await self._report.say(words_for(event.code, facts))
+
+    async def _changed(self, view: RunView) -> None:
+        """A run whose hook `after` works is on its way out too, but nobody stops it."""
+        if view.state in _EVENTS and (view.state != "stopping" or view.by == "cockpit"):
+            await self.state(_EVENTS[view.state], view)
 
     async def state(self, name: str, view: RunView | None = None) -> None:
         """run.queued, run.started, …: each once, and in their order."""

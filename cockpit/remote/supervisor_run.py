@@ -148,6 +148,7 @@ class Run(Folder):  # type: ignore[misc]
         answer: "Json" = {"state": life.get("phase") or "starting"}
         if self.record("stop.json"):
             answer["state"] = "stopping"
+            answer["by"] = "cockpit"
             answer["signals"] = life.get("sent")
         if answer["state"] == "queued":
             answer["waiting_for"] = life.get("waiting_for")
@@ -171,8 +172,10 @@ class Run(Folder):  # type: ignore[misc]
             return self._lost("host_restarted", supervisor, life)
         job = (supervisor.get("job_pid"), supervisor.get("job_start"))
         if self.locks.is_held("job.lock") or is_alive(*job):
-            state = "stopping" if self.record("stop.json") else "running"
-            return {"state": state, "degraded": "supervisor_died"}
+            answer: "Json" = {"state": "running", "degraded": "supervisor_died"}
+            if self.record("stop.json"):
+                answer.update(state="stopping", by="cockpit")
+            return answer
         ended = self._shim_record(supervisor)  # it may have come between the two looks
         return (
             self._ended(ended) if ended else self._lost("killed_without_record", supervisor, life)

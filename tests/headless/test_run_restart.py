@@ -56,6 +56,13 @@ async def test_a_failing_hook_after_the_job_is_told_and_changes_no_code(desk: De
     assert (done.code, done.out) == (4, b"after 4\n")
 
 
+async def test_a_hook_after_the_job_is_not_told_as_a_stop(desk: Desk) -> None:
+    done = await desk.call(
+        "run", desk.profile("hook", ":", "[hooks]\nafter = 'sleep 1'\n"), "--json"
+    )
+    assert done.code == 0 and "run.stopping" not in done.names, done.names
+
+
 async def test_a_supervisor_that_dies_is_replaced_while_we_follow(desk: Desk) -> None:
     script = f"echo up; while [ ! -e {desk.folder}/go ]; do sleep 0.05; done; exit 42"
     process = await desk.start("run", desk.profile("care", script))

@@ -112,7 +112,8 @@ async def test_a_hook_after_that_hangs_is_ended_by_the_next_stop(runs: Runs) -> 
     after = "trap '' INT TERM; echo $$ > $HOME/hook; sleep 600"
     await runs.agent.start(shell(RUN, "exit 7", after=after))
     hook = await runs.pid_of("hook")
-    assert (await runs.agent.status(RUN)).state == "stopping"
+    record = await runs.agent.status(RUN)
+    assert (record.state, record.by) == ("stopping", None)  # nobody asked for it
     outcome = await runs.agent.stop(RUN, int_s=0.1, term_s=0.1)
     assert outcome.left == () and not alive(hook)
     assert (outcome.record.code, outcome.record.by) == (7, "job")
