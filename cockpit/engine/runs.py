@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cockpit.config.hosts import HostSpec
@@ -22,8 +21,6 @@ from cockpit.engine.agent import RunAgent, SignalName
 from cockpit.engine.api import (
     Check,
     LaunchPlan,
-    LogHit,
-    LogPart,
     ProfileEntry,
     RunStore,
     StopReport,
@@ -31,20 +28,16 @@ from cockpit.engine.api import (
 from cockpit.engine.bounds import end
 from cockpit.engine.events import Event
 from cockpit.engine.fetching import Fetcher
-from cockpit.engine.follow import RunFollower
 from cockpit.engine.followers import FollowParts
 from cockpit.engine.gang import GangParts, Gangs
 from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
-from cockpit.engine.log_search import log_around, search_log
-from cockpit.engine.masks import NAMES_NOTE, masker_of
-from cockpit.engine.mirror import mirror_path
 from cockpit.engine.mirror_room import LogCopies
 from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
+from cockpit.engine.runs_logs import RunsLogs
 from cockpit.engine.runs_past import RunsPast
-from cockpit.engine.save_log import save_log
 from cockpit.engine.services import RunsService
 from cockpit.engine.starting import Starter
 from cockpit.engine.wiring import EngineParts
@@ -71,7 +64,7 @@ def full_runs(parts: EngineParts, *, follow_live: bool = True) -> RunsService:
     return Runs(parts, make_agent, random.random, make_sh_agent, follow_live=follow_live)
 
 
-class Runs(RunsPast):
+class Runs(RunsLogs, RunsPast):
     """The RunsService of an engine that starts jobs: the engine tells it of links, front ends ask it."""
 
     def __init__(
@@ -356,53 +349,6 @@ class Runs(RunsPast):
         if not await agent.signal(pid, started_ticks, SIGNALS[name]):
             raise RunError("process_gone", host=host, pid=pid)
 
-    def watch(self, run: RunId) -> tuple[RunFollower, Callable[[], None]]:
-        """The run's follower, kept until the callable is called. Raises RunUnknown, StorageError."""
-        view = self.book.find(run)
-        followers = self.of_host(view.host).followers
-        follower = followers.watch(view.run)
-        return follower, lambda: followers.unwatch(follower)
-
     def fetch(self, run: RunId) -> bool:
         """Raises RunUnknown."""
         return self.fetcher.begin(self.book.find(run), by_hand=True)
-
-    async def search_log(
-        self,
-        run: RunId,
-        text: str,
-        offset: int,
-        *,
-        backward: bool,
-        on_progress: Callable[[float], None],
-    ) -> LogHit | None:
-        """Raises RunUnknown, RunError, TransportError."""
-        view = self.book.find(run)
-        agent = await self.of_host(view.host).agent()
-        return await search_log(
-            agent, view.run, text, offset, backward=backward, on_progress=on_progress
-        )
-
-    async def log_around(self, run: RunId, offset: int) -> LogPart:
-        """Raises RunUnknown, TransportError."""
-        view = self.book.find(run)
-        agent = await self.of_host(view.host).agent()
-        return await log_around(agent, view.run, offset, await self._masker(view.host, view.run))
-
-    async def save_log(self, run: RunId, target: Path) -> int:
-        """Raises RunUnknown, StorageError, TransportError."""
-        view = self.book.find(run)
-        return await save_log(await self.of_host(view.host).agent(), view.run, target)
-
-    async def masker(self, run: RunId) -> Masker:
-        """What covers the run's secrets, as far as they are known here. Raises RunUnknown."""
-        view = self.book.find(run)
-        return await self._masker(view.host, view.run)
-
-    async def _masker(self, host: HostName, run: RunId) -> Masker:
-        if run not in self._maskers:
-            view = self.book.get(run)
-            noted = dict(view.notes).get(NAMES_NOTE, "") if view is not None else ""
-            folder = mirror_path(self._parts.home, host, run).parent
-            self._maskers[run] = await masker_of(folder, noted)
-        return self._maskers[run]
