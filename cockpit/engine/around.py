@@ -70,8 +70,10 @@ class AroundRuns:
         if profile is not None:
             self._profiles[run] = profile
         view = self._book.get(run)
-        if view is not None and not view.ended:
-            self.spawn(run, self._watch_budget(run))
+        if view is None:
+            return
+        # An end that was heard before we acted for it, or while nobody was here, is made up for.
+        self.spawn(run, self._ended(view) if view.ended else self._watch_budget(run))
 
     async def profile_of(self, run: RunId) -> Profile | None:
         """The profile that it was started from here; None for a run of another computer."""

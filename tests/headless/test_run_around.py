@@ -142,3 +142,14 @@ def _cmdline(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+async def test_an_end_that_nobody_saw_is_made_up_for_once_by_who_waits_later(desk: Desk) -> None:
+    told = desk.folder / "told"
+    run = await desk.detached(
+        desk.profile("late", "exit 3", f"[hooks]\non_end = 'echo end >> {told}'\n")
+    )
+    await until(lambda: (desk.run_folder(run) / "exit").exists(), "it has ended")
+    for _time in range(2):
+        assert (await desk.call("wait", run)).code == 3
+        assert told.read_text() == "end\n"
