@@ -111,7 +111,7 @@ class WholeLogScreen(CockpitScreen):
         place = _("byte {offset:,} of {size}").format(
             offset=hit, size=bytes_text(max(part.size, self._log_bytes))
         )
-        rows: list[Para] = [para(place, "muted")]
+        rows: list[Para] = [para(place, "muted"), para(safe_line(part.excerpt, 400), "strong")]
         for number, line in enumerate(part.lines[first:], first):
             role: Role = "strong" if number == before - 1 else "text"
             rows.append(code((safe_line(line.text, 2000), role)))

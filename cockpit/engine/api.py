@@ -175,6 +175,8 @@ class LogPart:
     lines: tuple[LogLine, ...]
     size: int
     """Of the whole log."""
+    excerpt: str = ""
+    """What stands at the place itself, harmless."""
 
 
 class RunLog(Protocol):

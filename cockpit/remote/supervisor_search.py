@@ -1,6 +1,7 @@
 """A search through a run's whole log, slice by slice between the agent's other work."""
 
 import os
+import time
 
 from supervisor_files import MIB, Refused  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 SLICE_BYTES = MIB
-SLICES_AT_MOST = 128
+BUDGET_S = 2.0
 """Of one request: whoever asked goes on from where it ended, or has lost interest."""
 PATTERN_BYTES = 512
 
@@ -31,12 +32,20 @@ class Search:
         self._fold = request.get("ignore_case") is True
         self._pattern = pattern.lower() if self._fold else pattern
         self._backward = request.get("backward") is True
+        offset = int(request["offset"])
         self._log = run.open("log", os.O_RDONLY)
         self._size = os.fstat(self._log).st_size
-        self._at = min(max(0, int(request["offset"])), self._size)
-        self._slices = 0
+        self._at = min(max(0, offset), self._size)
+        self._until = time.monotonic() + BUDGET_S
 
-    def step(self, _now: float) -> "Json | None":
+    def step(self, now: float) -> "Json | None":
+        try:
+            return self._step(now)
+        except OSError:
+            self._close()
+            raise
+
+    def _step(self, now: float) -> "Json | None":
         """One slice, with the length of the pattern beyond its end."""
         if self._backward:
             start, end = max(0, self._at - SLICE_BYTES), self._at
@@ -46,16 +55,18 @@ class Search:
         if self._fold:
             data = data.lower()
         found = data.rfind(self._pattern) if self._backward else data.find(self._pattern)
-        self._slices += 1
         self._at = start if self._backward else end
         if found >= 0:
             return self._answer(start + found)
         is_through = start == 0 if self._backward else end >= self._size
-        if is_through or self._slices >= SLICES_AT_MOST:
+        if is_through or now >= self._until:
             return self._answer(None)
         return None
 
     def _answer(self, hit: "int | None") -> "Json":
+        self._close()
+        return {"hit": hit, "at": self._at, "size": self._size}
+
+    def _close(self) -> None:
         os.close(self._log)
         self._run.close()
-        return {"hit": hit, "at": self._at, "size": self._size}
