@@ -82,7 +82,12 @@ def empty_words(engine: EngineApi, view: RunView) -> str:
     if view.ended:
         return _("It printed nothing.")
     if view.state == "queued":
-        return _("Queued: it starts by itself when its cards are free.")
+        words = [_("Queued: it starts by itself when its cards are free.")]
+        if view.position is not None:
+            words.append(_("Number {number} in the queue.").format(number=view.position))
+        if view.waiting_for:
+            words.append(_("Held: {holders}.").format(holders=safe_line(view.waiting_for, 200)))
+        return join(tuple(words))
     seconds = elapsed_s(view, engine.wall_s())
     if seconds is None:
         return _("Starting; nothing printed yet.")

@@ -71,6 +71,8 @@ def reason_words(view: RunView) -> str:
         return _("restart {number} of {limit} in {wait}").format(
             number=view.attempt, limit=view.restarts, wait=duration_text(view.restart_in_s)
         )
+    if view.state == "queued" and view.position is not None:
+        return _("number {number} in the queue").format(number=view.position)
     for code in (view.degraded, view.reason):
         if code and code not in ("exited", "signal", "stopped"):
             return {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cockpit.domain.models import GpuSample, HostName, HostSample
-from cockpit.domain.occupancy import card_use, main_process
+from cockpit.domain.occupancy import FREE_UTIL_PCT, card_use, main_process
 
 Obstacle: TypeAlias = Literal["lost", "held", "small", "unknown", "absent"]
 Reserved: TypeAlias = Mapping[tuple[HostName, int], str]
@@ -92,7 +92,7 @@ def _candidate(host: HostName, gpu: GpuSample, wanted: Wanted, run: str | None) 
 def _holder(gpu: GpuSample) -> str | None:
     process = main_process(gpu)
     if process is None:
-        return None
+        return "somebody out of sight" if card_use(gpu) == "busy" else None
     if process.run is not None:
         return str(process.run)
     if not process.visible:
@@ -110,9 +110,10 @@ def _obstacle(gpu: GpuSample, wanted: Wanted) -> Obstacle | None:
             return "unknown"
         if free < wanted.min_free_mib:
             return "small"
-    if use == "busy" and not wanted.share and (wanted.min_free_mib is None or gpu.processes):
-        return "held"
-    return None
+    if wanted.share or use != "busy":
+        return None
+    is_worked = bool(gpu.processes) or (gpu.util_pct or 0) > FREE_UTIL_PCT
+    return "held" if is_worked or wanted.min_free_mib is None else None
 
 
 def place(hosts: Sequence[HostSample], wanted: Wanted, reserved: Reserved = _NONE) -> Placement:

@@ -66,7 +66,9 @@ class RunRecord:
     signals: tuple[str, ...] = ()
     """What the stop ladder has sent, in order."""
     waiting_for: str | None = None
-    """While queued: what holds the cards."""
+    """While queued, and after a wait in vain: what holds the cards."""
+    position: int | None = None
+    """While queued: whose turn it is, from 1."""
     attempt: int = 1
     restarts: int = 0
     """How many more attempts its policy allows in all; 0 without one."""
@@ -105,6 +107,8 @@ class RunRecord:
             attempt=self.attempt,
             restarts=self.restarts,
             restart_in_s=self.restart_in_s,
+            waiting_for=self.waiting_for or "",
+            position=self.position,
             leftover_pids=tuple(process.pid for process in self.leftovers),
             command=self.command,
             tags=self.tags,
@@ -163,6 +167,7 @@ def decode_record(answer: object) -> RunRecord:
         leftovers=decode_leftovers(answer.get("leftovers")),
         signals=fields.texts("signals"),
         waiting_for=fields.text("waiting_for"),
+        position=fields.integer("position", 1, 1 << 20),
         attempt=fields.integer("attempt", 1, 1 << 20) or 1,
         restarts=fields.integer("restarts", 0, 1 << 20) or 0,
         restart_on=fields.text("restart_on") or "",

@@ -54,6 +54,10 @@ class RunView:
     """How many more attempts its policy allows in all; 0 without one."""
     restart_in_s: float | None = None
     """Until the next attempt, when last heard, while it waits for that."""
+    waiting_for: str = ""
+    """While queued, and after a wait in vain: who holds the cards, in its host's words."""
+    position: int | None = None
+    """While queued: whose turn it is, from 1."""
     leftover_pids: tuple[int, ...] = ()
     progress: Progress = field(default_factory=Progress)
     command: tuple[str, ...] = ()

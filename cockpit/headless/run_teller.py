@@ -99,7 +99,9 @@ class RunTeller:
         if name == "run.ready" and "run.started" not in self._told:
             await self.state("run.started", view)
         self._told.add(name)
-        fields = {"gpus": list(view.gpus)}
+        fields: dict[str, object] = {"gpus": list(view.gpus)}
+        if name == "run.queued":
+            fields |= {"position": view.position, "waiting_for": view.waiting_for or None}
         await self._event(name, fields, words_for(name.replace(".", "_"), _facts(view)))
 
     async def _note(self, noted: RunNoted) -> None:
@@ -194,6 +196,8 @@ def _facts(view: RunView) -> dict[str, object]:
         "code": view.code,
         "signal": view.signal,
         "left": ", ".join(map(str, view.leftover_pids)),
+        "position": view.position,
+        "holders": view.waiting_for or None,
     }
 
 

@@ -13,7 +13,14 @@ _LEAVES: Final = _("`cockpit attach {run}` follows it, `cockpit stop {run}` ends
 RUN_TALK: Final[dict[str, Entry]] = {
     "run_starting": Entry((_("Starting {profile} on {host}, run {run}."), _("Starting."))),
     "run_queued": Entry(
-        (_("Waiting on {host} for free cards; it starts by itself."), _("Waiting for free cards."))
+        (
+            _(
+                "Waiting on {host} for free cards, number {position} in the queue; it starts by itself."
+            ),
+            _("Waiting on {host} for free cards; it starts by itself."),
+            _("Waiting for free cards."),
+        ),
+        (_("Held: {holders}."),),
     ),
     "run_started": Entry((_("Started on {host}, GPU {gpus}."), _("Started on {host}."))),
     "run_ready": Entry((_("{profile} is ready."), _("It is ready."))),

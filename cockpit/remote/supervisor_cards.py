@@ -1,29 +1,18 @@
-"""Cards: who holds which one, who waits for it, and how much of its memory is free."""
+"""Cards: who holds which one, and who waits for it."""
 
 import fcntl
 import json
 import os
-import re
-import select
-import signal
-import subprocess
 import time
 
-from supervisor_files import (  # type: ignore[import-not-found]
-    MIB,
-    Folder,
-    lock_within,
-    parse_object,
-    read_descriptor,
-    try_lock,
-)
+from supervisor_driver import in_the_way  # type: ignore[import-not-found]
+from supervisor_files import Folder, lock_within, try_lock  # type: ignore[import-not-found]
 from supervisor_host import shared_memory_folder  # type: ignore[import-not-found]
-from supervisor_job import close_others  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any
 
     Json = dict[str, Any]
 
@@ -37,47 +26,61 @@ class CardLocks:
         self._queue = Folder(os.path.join(folder.path, "queue"), create=True)
         self._held: "dict[str, int]" = {}
         self._ticket = ("", -1)
+        self.position = 1
+        """Whose turn it is, at the last try: 1 is the next."""
 
-    def take(
-        self, run: str, request: "Json", free_mib: "dict[str, int]"
-    ) -> "tuple[list[Json], str]":
-        """(cards, "") when `count` of them could be locked, else ([], who or what is in the way)."""
+    def take(self, run: str, request: "Json", states: "Json") -> "tuple[list[Json], str]":
+        """(cards, "") when `count` of them could be locked, else ([], who or what is in the way).
+        `states` is what the driver says of them."""
         mutex = self._folder.open("gpu-all.lock", os.O_RDWR | os.O_CREAT)
         try:
             if not lock_within(mutex, 10.0):
                 return [], "gpu-all.lock"
             ahead = self._ahead(request)
+            self.position = len(ahead) + 1
             if ahead:
                 self._queue_up(run, request)
-                return [], ahead
-            cards, in_the_way = self._lock_some(run, request, free_mib)
+                return [], self._told(["queue: %s" % ahead[0]] + self._holders(request))
+            cards, obstacles = self._lock_some(run, request, states)
             if not cards:
                 self._queue_up(run, request)
             else:
                 self._leave_queue()
-            return cards, in_the_way
+            return cards, "" if cards else self._told(obstacles)
         finally:
             os.close(mutex)
 
     def _lock_some(
-        self, run: str, request: "Json", free_mib: "dict[str, int]"
-    ) -> "tuple[list[Json], str]":
+        self, run: str, request: "Json", states: "Json"
+    ) -> "tuple[list[Json], list[str]]":
         taken: "list[Json]" = []
-        in_the_way: "list[str]" = []
+        obstacles: "list[str]" = []
         for card in request["cards"]:
             if len(taken) == request["count"]:
                 break
-            free = free_mib.get(card["uuid"])
-            if free is not None and free < (request.get("min_free_mib") or 0):
-                in_the_way.append("GPU %d: %d MiB free" % (card["index"], free))
-            elif self._lock(run, card["uuid"], request.get("share")):
-                taken.append(card)
+            uuid = card["uuid"]
+            if not self._lock(run, uuid, request.get("share")):
+                obstacles.append("GPU %d: %s" % (card["index"], self._holder(uuid)))
+                continue
+            why = in_the_way(states.get(uuid, {}), request.get("min_free_mib"))
+            if why:
+                self._unlock(uuid)
+                obstacles.append("GPU %d: %s" % (card["index"], why))
             else:
-                in_the_way.append("GPU %d: %s" % (card["index"], self._holder(card["uuid"])))
+                taken.append(card)
         if len(taken) == request["count"]:
-            return taken, ""
+            return taken, []
         self.release()
-        return [], ", ".join(in_the_way)[:500] or "too few cards"
+        return [], obstacles
+
+    def _holders(self, request: "Json") -> "list[str]":
+        names = ((card, lock_name(card["uuid"])) for card in request["cards"])
+        held = [(card, name) for card, name in names if self._folder.is_held(name)]
+        return ["GPU %d: %s" % (card["index"], self._holder(card["uuid"])) for card, _name in held]
+
+    @staticmethod
+    def _told(obstacles: "list[str]") -> str:
+        return ", ".join(obstacles)[:500] or "too few cards"
 
     def _lock(self, run: str, card: str, share: "Any") -> bool:
         fd = self._folder.open(lock_name(card), os.O_RDWR | os.O_CREAT)
@@ -100,11 +103,14 @@ class CardLocks:
                 os.close(fd)
 
     def release(self) -> None:
-        """Unlock for every process that has inherited the descriptors."""
-        for fd in self._held.values():
-            fcntl.flock(fd, fcntl.LOCK_UN)
-            os.close(fd)
-        self._held.clear()
+        for card in list(self._held):
+            self._unlock(card)
+
+    def _unlock(self, card: str) -> None:
+        """For every process that has inherited the descriptor."""
+        fd = self._held.pop(card)
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
 
     def _queue_up(self, run: str, request: "Json") -> None:
         if self._ticket[0] or not request.get("wait_s"):
@@ -122,9 +128,9 @@ class CardLocks:
             os.unlink(name, dir_fd=self._queue.fd)
             os.close(fd)
 
-    def _ahead(self, request: "Json") -> str:
-        """The first run before us in the queue that wants a card that we want."""
-        wanted = {card["uuid"] for card in request["cards"]}
+    def _ahead(self, request: "Json") -> "list[str]":
+        """The runs before us in the queue that want a card that we want. A dead one's ticket is nobody's."""
+        wanted, ahead = {card["uuid"] for card in request["cards"]}, []
         for name in sorted(os.listdir(self._queue.path)):
             if name == self._ticket[0]:
                 break
@@ -136,79 +142,12 @@ class CardLocks:
             except ValueError:
                 continue
             if wanted.intersection(theirs):
-                return "queue: %s" % name.partition("-")[2]
-        return ""
+                ahead.append(name.partition("-")[2])
+        return ahead
 
 
 def lock_name(card: str) -> str:
     return "gpu-%s.lock" % card.replace("/", "_")
-
-
-class FreeMemory:
-    """Free MiB by card, from NVML, else nvidia-smi; empty where it is not asked for or not known."""
-
-    FRESH_S = 5.0
-    """Asking wakes a driver: a queue of runs does so now and then."""
-
-    def __init__(self, needed_mib: "int | None") -> None:
-        self._needed = needed_mib
-        self._known: "dict[str, int]" = {}
-        self._asked_at = -self.FRESH_S
-
-    def by_card(self) -> "dict[str, int]":
-        if self._needed and time.monotonic() - self._asked_at >= self.FRESH_S:
-            self._known = in_child(free_by_nvml, 10.0) or in_child(free_by_smi, 20.0)
-            self._asked_at = time.monotonic()
-        return self._known
-
-
-def free_by_nvml() -> "dict[str, int]":
-    import pynvml  # shipped beside us
-
-    pynvml.nvmlInit()
-    free = {}
-    for index in range(pynvml.nvmlDeviceGetCount()):
-        card = pynvml.nvmlDeviceGetHandleByIndex(index)
-        uuid = pynvml.nvmlDeviceGetUUID(card)
-        uuid = uuid.decode() if isinstance(uuid, bytes) else uuid
-        free[uuid] = pynvml.nvmlDeviceGetMemoryInfo(card).free // MIB
-    return free
-
-
-def free_by_smi() -> "dict[str, int]":
-    asked = ["nvidia-smi", "--query-gpu=uuid,memory.free", "--format=csv,noheader,nounits"]
-    text = subprocess.check_output(asked, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    found = re.findall(r"^(\S+), *(\d+) *$", text.decode("ascii", "replace"), re.MULTILINE)
-    return {uuid: int(free) for uuid, free in found}
-
-
-def in_child(work: "Callable[[], dict[str, int]]", limit_s: float) -> "dict[str, int]":
-    """Call into a driver that may hang from a process that we can give up."""
-    end, start = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            close_others(start)  # no lock of ours may outlive us in a hung driver
-            os.write(start, json.dumps(work()).encode())
-        except BaseException:  # noqa: BLE001 - a child that fails has no answer, and that is all
-            pass
-        os._exit(0)
-    os.close(start)
-    try:
-        answered = select.select([end], [], [], limit_s)[0]
-        return parse_object(read_descriptor(end, 65536)) if answered else {}
-    finally:
-        os.close(end)
-        os.kill(child, signal.SIGKILL)
-        wait_briefly(child)
-
-
-def wait_briefly(child: int) -> None:
-    """Reap a killed child; one that hangs in the driver is left to the reaper."""
-    for _try in range(100):
-        if os.waitpid(child, os.WNOHANG)[0]:
-            return
-        time.sleep(0.01)
 
 
 def card_folder(run: "Run") -> "Folder":

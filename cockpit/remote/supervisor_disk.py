@@ -2,7 +2,7 @@
 
 import os
 
-from supervisor_cards import in_child  # type: ignore[import-not-found]
+from supervisor_driver import in_child  # type: ignore[import-not-found]
 from supervisor_events import Events  # type: ignore[import-not-found]
 from supervisor_files import to_path  # type: ignore[import-not-found]
 from supervisor_host import disk_space, is_remote  # type: ignore[import-not-found]

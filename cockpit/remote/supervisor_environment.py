@@ -77,14 +77,22 @@ def platform_variables(root: str = "") -> "Env":
     found: "Env" = {}
     for path in PLATFORM_FILES:
         found.update(assignments(read_file(root + path, MAX_BYTES)))
-    items = read_file(root + "/proc/1/environ", MAX_BYTES).split(b"\0")
-    first = dict(item.split(b"=", 1) for item in items if b"=" in item)  # type: Env
+    first = first_environment(root)
     if is_container(root, first):
         for name, value in first.items():
             if not name.startswith(OF_INIT):
                 found.setdefault(name, value)
     usable = [(name, value) for name, value in found.items() if is_usable(name, value)]
     return dict(usable[:MAX_VARIABLES])
+
+
+def first_environment(root: str = "") -> "Env":
+    items = read_file(root + "/proc/1/environ", MAX_BYTES).split(b"\0")
+    return dict(item.split(b"=", 1) for item in items if b"=" in item)
+
+
+def in_container() -> bool:
+    return is_container("", first_environment())
 
 
 def is_container(root: str, first: "Env") -> bool:

@@ -2,7 +2,7 @@
 
 import time
 
-from supervisor_cards import free_by_nvml, free_by_smi, in_child  # type: ignore[import-not-found]
+from supervisor_driver import free_by_nvml, free_by_smi, in_child  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ import os
 import signal
 import time
 
-from supervisor_cards import CardLocks, FreeMemory, card_folder  # type: ignore[import-not-found]
+from supervisor_cards import CardLocks, card_folder  # type: ignore[import-not-found]
+from supervisor_driver import CardStates  # type: ignore[import-not-found]
 from supervisor_files import Refused, lock_within  # type: ignore[import-not-found]
 from supervisor_job import set_subreaper  # type: ignore[import-not-found]
 from supervisor_keeper import WATCHED, Keeper  # type: ignore[import-not-found]
@@ -55,14 +56,14 @@ class Supervisor(Keeper):  # type: ignore[misc]
         if request is None:
             return
         self.card_locks = CardLocks(card_folder(self.run))
-        free, until = FreeMemory(request.get("min_free_mib")), time.monotonic() + request["wait_s"]
+        states, until = CardStates(self.run.id, request), time.monotonic() + request["wait_s"]
         while True:
-            self.cards, in_the_way = self.card_locks.take(self.run.id, request, free.by_card())
+            self.cards, in_the_way = self.card_locks.take(self.run.id, request, states.by_card())
             if self.cards:
                 return
             if time.monotonic() >= until:
                 raise Refused("no_free_gpu", holders=in_the_way)
-            self.life["waiting_for"] = in_the_way
+            self.life.update(waiting_for=in_the_way, position=self.card_locks.position)
             if self.life["phase"] != "queued":
                 self.announce("queued")
             signal.sigtimedwait(WATCHED, max(0.01, min(1.0, until - time.monotonic())))

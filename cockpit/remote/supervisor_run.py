@@ -121,6 +121,8 @@ class Run(Folder):  # type: ignore[misc]
         a supervisor writes the one before it lets go of the other."""
         supervised = self.is_supervised()
         ended = self.record("exit")
+        if ended.get("reason") == "no_free_gpu":
+            return dict(self._ended(ended), waiting_for=life.get("waiting_for"))
         if ended:
             return self._ended(ended)
         if supervisor and supervisor.get("host_id") != self._host:
@@ -151,7 +153,7 @@ class Run(Folder):  # type: ignore[misc]
             answer["by"] = "cockpit"
             answer["signals"] = life.get("sent")
         if answer["state"] == "queued":
-            answer["waiting_for"] = life.get("waiting_for")
+            answer.update(waiting_for=life.get("waiting_for"), position=life.get("position"))
         beat = life.get("mono_s")
         if isinstance(beat, float) and time.monotonic() - beat > STALLED_S:
             answer["degraded"] = "supervisor_stalled"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cockpit.domain.models import GpuSample, HostName, HostSample, ProcessSample, RunId
@@ -21,6 +23,11 @@ def card(index: int, used: int | None = 0, *, busy_by: str = "", **more: object)
         processes=processes,
         **more,  # type: ignore[arg-type]
     )
+
+
+def busy(gpu: GpuSample) -> GpuSample:
+    """Somebody computes there whose processes cannot be seen."""
+    return replace(gpu, util_pct=60)
 
 
 def host(name: str, *gpus: GpuSample) -> HostSample:
@@ -83,6 +90,8 @@ def test_named_cards_are_taken_in_the_order_in_which_they_were_named() -> None:
         (card(0, None), Wanted(1, min_free_mib=8000), "unknown"),
         (card(0, error="GPU is lost"), Wanted(1), "lost"),
         (card(0, 1000, busy_by="python"), Wanted(1, min_free_mib=8000), "held"),
+        (busy(card(0)), Wanted(1, min_free_mib=8000), "held"),
+        (busy(card(0)), Wanted(1, min_free_mib=8000, share=True), None),
     ],
 )
 def test_what_speaks_against_a_card(gpu: GpuSample, wanted: Wanted, obstacle: str | None) -> None:
@@ -93,8 +102,10 @@ def test_a_holder_is_named_by_its_run_its_user_or_as_out_of_sight() -> None:
     run = GpuSample(0, processes=(ProcessSample(1, run=RunId("qwen-1")),))
     user = card(1, 9, busy_by="python")
     outside = GpuSample(2, processes=(ProcessSample(99, visible=False),))
-    holders = [one.holder for one in candidates(host("a", run, user, outside), Wanted(1))]
-    assert holders == ["qwen-1", "ann: python", "pid 99 (outside this container)"]
+    found = candidates(host("a", run, user, outside, busy(card(3)), card(4)), Wanted(1))
+    assert [one.holder for one in found] == [
+        "qwen-1", "ann: python", "pid 99 (outside this container)", "somebody out of sight", None,
+    ]  # fmt: skip
 
 
 def test_everything_that_was_looked_at_is_reported() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.desk import Desk, until
-from tests.nvml.double import Driver, make_driver
+from tests.nvml.double import Driver, make_driver, own_cards
 
 pytestmark = pytest.mark.nvml
 
@@ -19,7 +22,7 @@ HOLD = "echo on $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES; while [ ! -e {go} ]; d
 
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
-    return make_driver(tmp_path, ["gpus 4"])
+    return make_driver(tmp_path, own_cards(4))
 
 
 @pytest.fixture
@@ -128,6 +131,7 @@ async def test_ctrl_c_takes_a_run_out_of_the_queue(desk: Desk) -> None:
 async def test_a_strangers_card_is_waited_for_until_its_memory_is_free(
     desk: Desk, driver: Driver
 ) -> None:
+    cards = list(driver.scenario.lines)
     driver.scenario.say("gpu * mem_used 40000", "gpu * proc 1 39000 C")
     path = desk.profile(
         "wait", "echo mine $CUDA_VISIBLE_DEVICES", '[gpus]\ncount = 1\nwait = "5m"\n'
@@ -136,6 +140,85 @@ async def test_a_strangers_card_is_waited_for_until_its_memory_is_free(
     assert process.stdout is not None
     while b"run.queued" not in await asyncio.wait_for(process.stdout.readline(), 60):
         pass
-    driver.scenario.write(["gpus 4", "gpu * mem_used 40000", "gpu 2 mem_used 0"])
+    driver.scenario.write([*cards, "gpu * mem_used 40000", "gpu 2 mem_used 0"])
     done = await desk.end_of(process)
     assert [event["text"] for event in done.named("log")] == ["mine 2"]
+
+
+async def queued(process: asyncio.subprocess.Process) -> dict[str, Any]:
+    """The event that says so; the run is started or over when there is none."""
+    assert process.stdout is not None
+    while line := await asyncio.wait_for(process.stdout.readline(), 60):
+        event: dict[str, Any] = json.loads(line)
+        if event["event"] in ("run.queued", "run.started"):
+            return event
+    raise AssertionError("neither queued nor started")
+
+
+async def test_who_waits_is_told_for_whom_and_as_which(desk: Desk) -> None:
+    holder = await desk.detached(holding(desk, "holder", 'count = "all"'))
+    waiting = holding(desk, "waiting", 'count = 1\nwait = "10m"')
+    plain = (await desk.call("run", waiting, "--dry-run")).out.decode()
+    assert f"here:0 {holder}" in plain and "1 of GPU 0, 1, 2, 3" in plain
+    first = await desk.start("run", waiting, "--json")
+    told = [await queued(first)]
+    second = await desk.start("run", waiting, "--json")
+    told.append(await queued(second))
+    assert [event["position"] for event in told] == [1, 2]
+    assert f"GPU 0: {holder}" in told[0]["waiting_for"]
+    assert f"queue: {told[0]['run']}" in told[1]["waiting_for"] and holder in told[1]["waiting_for"]
+    for process in (second, first):
+        process.send_signal(signal.SIGINT)
+        assert (await desk.end_of(process)).code == 75
+    late = await desk.call("run", holding(desk, "late", 'count = 1\nwait = "1s"'))
+    assert "number 1 in the queue" in late.err and late.err.count(f"GPU 0: {holder}") == 2
+    let_go(desk, "holder")
+
+
+SLOT = """\
+mkdir {folder}/on-$CUDA_VISIBLE_DEVICES || exit 99
+echo $COCKPIT_RUN >> {folder}/order
+while [ ! -e {folder}/go ]; do sleep 0.02; done
+rmdir {folder}/on-$CUDA_VISIBLE_DEVICES
+"""
+
+
+async def test_six_launchers_race_for_two_cards_and_nobody_overtakes(
+    desk: Desk, driver: Driver
+) -> None:
+    driver.scenario.write([line for line in own_cards(2)])
+    script = SLOT.format(folder=desk.folder)
+    path = desk.profile("race", script, '[gpus]\ncount = 1\nwait = "10m"\n')
+    racing = [await desk.start("run", path, "--json") for _launcher in range(6)]
+    told = await asyncio.gather(*map(queued, racing))
+    turns = {e["position"]: e["run"] for e in told if e["event"] == "run.queued"}
+    assert sorted(turns) == [1, 2, 3, 4]
+    order = desk.folder / "order"
+    await until(lambda: len(order.read_text().split()) == 2, "two run")
+    (desk.folder / "go").touch()
+    ended = await asyncio.gather(*map(desk.end_of, racing))
+    assert [done.code for done in ended] == [0] * 6
+    begun = order.read_text().split()[2:]
+    expected = [turns[turn] for turn in (1, 2, 3, 4)]
+    assert sorted(begun) == sorted(expected)
+    # two cards come free at a time: neighbours may be seen in either order
+    assert all(abs(begun.index(run) - turn) <= 1 for turn, run in enumerate(expected)), begun
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+
+async def test_a_dry_run_leaves_nothing_on_the_host_but_our_programs(
+    desk: Desk, driver: Driver
+) -> None:
+    path = holding(desk, "dry", "count = 1")
+    for more in ((), ("--json",)):
+        done = await desk.call("run", path, "--dry-run", *more)
+        assert done.code == 0 and desk.runs("dry") == []
+    left = {name for name in files(desk.user) if not name.startswith(".cache/cockpit-")}
+    assert left == set() and not (desk.home / "runs").exists()
+    uuids = [line.split()[-1] for line in driver.scenario.lines if " uuid " in line]
+    assert not [
+        uuid for uuid in uuids if Path(f"/dev/shm/cockpit-{os.geteuid()}/gpu-{uuid}.lock").exists()
+    ]

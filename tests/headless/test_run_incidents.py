@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.desk import Desk, Done
-from tests.nvml.double import make_driver
+from tests.nvml.double import make_driver, own_cards
 
 OOM = (
     'Traceback (most recent call last):\\n  File "train.py", line 12, in <module>\\n    loss.backward()\\n'
@@ -112,7 +112,7 @@ async def test_a_job_that_was_killed_by_somebody_is_no_host_oom(desk: Desk) -> N
 
 @pytest.fixture
 async def cards(tmp_path: Path) -> AsyncIterator[Desk]:
-    driver = make_driver(tmp_path, ["gpus 4"])
+    driver = make_driver(tmp_path, own_cards(4))
     made = Desk(
         tmp_path, LD_LIBRARY_PATH=str(driver.library), NVML_DOUBLE=str(driver.scenario.path)
     )

@@ -10,7 +10,7 @@ import pytest
 
 from cockpit.cli import main
 from tests.desk import Desk
-from tests.nvml.double import make_driver
+from tests.nvml.double import make_driver, own_cards
 
 
 def venv(folder: Path) -> Path:
@@ -49,7 +49,7 @@ async def test_a_package_that_is_too_old_is_refused_with_both_versions(desk: Des
 
 @pytest.mark.nvml
 async def test_driver_and_memory_are_read_from_the_hosts_samples(tmp_path: Path) -> None:
-    driver = make_driver(tmp_path, ["gpus 1", "driver 550.54.15"])
+    driver = make_driver(tmp_path, [*own_cards(1), "driver 550.54.15"])
     desk = Desk(
         tmp_path, LD_LIBRARY_PATH=str(driver.library), NVML_DOUBLE=str(driver.scenario.path)
     )
@@ -75,7 +75,7 @@ def test_a_check_of_a_profile_warns_of_a_pipe_that_hides_the_code(
 
 @pytest.mark.nvml
 async def test_a_dry_run_says_who_holds_the_cards(tmp_path: Path) -> None:
-    driver = make_driver(tmp_path, ["gpus 2"])
+    driver = make_driver(tmp_path, own_cards(2))
     driver.scenario.say("gpu 0 mem_used 40000", "gpu 0 proc 1 39000 C")
     desk = Desk(
         tmp_path, LD_LIBRARY_PATH=str(driver.library), NVML_DOUBLE=str(driver.scenario.path)

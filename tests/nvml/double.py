@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,6 +119,12 @@ def make_driver(
     scenario = Scenario(folder / "scenario").write(lines)
     library = cached_build(missing)
     return Driver(library, scenario, library / "bin")
+
+
+def own_cards(count: int) -> list[str]:
+    """A scenario of idle cards that no other test and no real run locks."""
+    uuids = [f"gpu {index} uuid GPU-{uuid.uuid4()}" for index in range(count)]
+    return [f"gpus {count}", *uuids]
 
 
 def healthy(count: int = 8) -> list[str]:

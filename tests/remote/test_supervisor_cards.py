@@ -129,6 +129,26 @@ async def test_who_waits_is_served_in_order(runs: Runs, cards: tuple[Card, Card]
     await runs.agent.stop(RunId("a-3"))
 
 
+async def test_whose_turn_it_is_is_known_and_a_dead_waiter_has_none(
+    runs: Runs, cards: tuple[Card, Card]
+) -> None:
+    one = (cards[0],)
+    await runs.agent.start(holding("a-1", on(one)))
+    turns = [
+        (await runs.agent.start(holding(run, on(one, wait_s=600)))).record.position
+        for run in ("a-2", "a-3")
+    ]
+    assert turns == [1, 2]
+    os.kill(runs.supervisor_pid("a-2"), signal.SIGKILL)
+    assert (await runs.ended("a-2")).state == "lost"
+    while (record := await runs.agent.status(RunId("a-3"))).position != 1:
+        await asyncio.sleep(0.02)
+    assert record.waiting_for == "GPU 4: a-1"
+    await runs.agent.stop(RunId("a-1"))
+    assert (await runs.reaches("a-3", "running")).position is None
+    await runs.agent.stop(RunId("a-3"))
+
+
 async def test_a_queued_run_is_cancelled_at_once(runs: Runs, cards: tuple[Card, Card]) -> None:
     await runs.agent.start(holding("a-1", on((cards[0],))))
     await runs.agent.start(holding("a-2", on((cards[0],), wait_s=600)))
@@ -144,6 +164,7 @@ async def test_a_wait_in_vain_ends(runs: Runs, cards: tuple[Card, Card]) -> None
     await runs.agent.start(holding("a-2", on((cards[0],), wait_s=0.3)))
     record = await runs.ended("a-2")
     assert (record.reason, record.by, record.code) == ("no_free_gpu", "cockpit", None)
+    assert record.waiting_for == "GPU 4: a-1"
     await runs.agent.stop(RunId("a-1"))
 
 

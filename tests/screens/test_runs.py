@@ -16,7 +16,7 @@ from cockpit.screens.run import RunScreen
 from cockpit.screens.runs import matches
 from cockpit.widgets.run_row import Columns, RunRow
 from cockpit.widgets.run_words import cards_text, failed, state_word
-from tests.screens.fake_engine import WALL_S, FakeEngine, run_view
+from tests.screens.fake_engine import WALL_S, FakeEngine, FakeLog, run_view
 from tests.screens.run_scenes import (
     OOM,
     QUEUED,
@@ -305,3 +305,16 @@ def test_a_run_that_was_stopped_is_no_trouble(changes: dict[str, Any], is_troubl
 
 def test_ids_of_the_scene() -> None:
     assert RunId("r-3d77") == QUEUED
+
+
+async def test_who_waits_for_cards_shows_for_whom_and_as_which() -> None:
+    engine = busy_engine()
+    waiting = engine.runs.get(RunId("r-3d77"))
+    assert waiting is not None
+    engine.runs.put(replace(waiting, position=2, waiting_for="GPU 0: pid 7 bob python3"))
+    engine.logs[waiting.run] = FakeLog()
+    async with cockpit(engine, "2", size=(180, 40)) as (app, pilot):
+        assert "number 2 in the queue" in app.text
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "Number 2 in the queue. Held: GPU 0: pid 7 bob python3." in app.text
