@@ -6,14 +6,14 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.desk import Desk, until
-from tests.nvml.double import Driver, make_driver, own_cards
+from tests.nvml.double import Driver, drop_locks, make_driver, own_cards
 
 pytestmark = pytest.mark.nvml
 
@@ -21,8 +21,9 @@ HOLD = "echo on $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES; while [ ! -e {go} ]; d
 
 
 @pytest.fixture
-def driver(tmp_path: Path) -> Driver:
-    return make_driver(tmp_path, own_cards(4))
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    yield make_driver(tmp_path, own_cards(4))
+    drop_locks(tmp_path)
 
 
 @pytest.fixture
@@ -186,7 +187,7 @@ rmdir {folder}/on-$CUDA_VISIBLE_DEVICES
 async def test_six_launchers_race_for_two_cards_and_nobody_overtakes(
     desk: Desk, driver: Driver
 ) -> None:
-    driver.scenario.write([line for line in own_cards(2)])
+    driver.scenario.say("gpus 2", *driver.scenario.lines[1:3])
     script = SLOT.format(folder=desk.folder)
     path = desk.profile("race", script, '[gpus]\ncount = 1\nwait = "10m"\n')
     racing = [await desk.start("run", path, "--json") for _launcher in range(6)]

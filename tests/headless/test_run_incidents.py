@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.desk import Desk, Done
-from tests.nvml.double import make_driver, own_cards
+from tests.nvml.double import drop_locks, make_driver, own_cards
 
 OOM = (
     'Traceback (most recent call last):\\n  File "train.py", line 12, in <module>\\n    loss.backward()\\n'
@@ -119,3 +119,4 @@ async def cards(tmp_path: Path) -> AsyncIterator[Desk]:
     made.this_machine()
     yield made
     assert await made.clear() == [], "the test left processes"
+    drop_locks(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from cockpit.cli import main
 from tests.desk import Desk
-from tests.nvml.double import make_driver, own_cards
+from tests.nvml.double import drop_locks, make_driver, own_cards
 
 
 def venv(folder: Path) -> Path:
@@ -62,6 +62,7 @@ async def test_driver_and_memory_are_read_from_the_hosts_samples(tmp_path: Path)
         done = await desk.call("run", path)
         assert done.code == 69 and done.out == b"", done.err
     assert await desk.clear() == []
+    drop_locks(tmp_path)
 
 
 def test_a_check_of_a_profile_warns_of_a_pipe_that_hides_the_code(

@@ -19,7 +19,7 @@ from cockpit.engine.agent import RunAgent
 from cockpit.errors import NotNow
 from cockpit.transport.local import LocalTransport
 from tests.agents import SUPERVISOR
-from tests.nvml.double import Scenario, make_driver, own_cards
+from tests.nvml.double import Scenario, drop_locks, make_driver, own_cards
 from tests.remote.supervised import bystander, shell
 
 
@@ -108,6 +108,7 @@ async def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     yield made
     await made.close()
     await transport.close()
+    drop_locks(tmp_path)
 
 
 async def ended(agent: RunAgent, run: str) -> RunRecord:
