@@ -264,7 +264,8 @@ def real_torch(pair: Pair) -> Pair:
     for node in (0, 1):
         home = pair.home(node)
         (home / "env" / "bin" / "python").unlink()
-        (home / "env" / "bin" / "python").write_text(f'#!/bin/sh\nexec {folder}/bin/python "$@"\n')
+        own = f"TMPDIR={home} exec {folder}/bin/python"  # torchrun leaves a folder there when it is stopped
+        (home / "env" / "bin" / "python").write_text(f'#!/bin/sh\n{own} "$@"\n')
         (home / "env" / "bin" / "python").chmod(0o755)
         (home / "env" / "bin" / "torchrun").write_text(OLD_SPELLING)
         (home / "train.py").write_text(DDP)
