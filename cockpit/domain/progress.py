@@ -7,11 +7,13 @@ from collections import deque
 from dataclasses import replace
 from typing import Final
 
+from cockpit.domain.lines import Line
 from cockpit.domain.progress_lines import Said, read
 from cockpit.domain.runs import Progress
 
 PACE_SAMPLES: Final = 20
 """Steps over which the pace is measured by our own clock."""
+_READ_FIRST, _READ_LAST = 16, 48
 _RANK: Final = re.compile(r"\[(?:rank|default)(\d{1,5})\]:")
 
 
@@ -84,3 +86,10 @@ def _eta_s(progress: Progress, said: Said) -> float | None:
     if progress.step_s is None:
         return said.eta_s
     return max(0, progress.total_steps - progress.step) * progress.step_s
+
+
+def telling(lines: list[Line]) -> list[Line]:
+    """Of one piece of a log those that are read for progress: what is between is outdated on arrival."""
+    if len(lines) <= _READ_FIRST + _READ_LAST:
+        return lines
+    return lines[:_READ_FIRST] + lines[-_READ_LAST:]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cockpit.config.hosts import HostSpec, host_unknown
 from cockpit.config.profile import Profile
 from cockpit.domain.models import HostName, HostSample
-from cockpit.domain.placement import Card, Placement, Wanted
+from cockpit.domain.placement import Card, Placement, Reserved, Wanted, place
 from cockpit.errors import Fact, NotNow, Problem, ProfileError
 
 
@@ -49,6 +50,38 @@ def wanted_cards(profile: Profile, gpus: Sequence[int] | None) -> Wanted | None:
     count = None if table.wanted == "all" else table.wanted
     indices = None if table.index is None else tuple(table.index)
     return Wanted(count, indices, table.min_free_mib, table.share)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A host that has room; `cards` is None for a run that reserves none."""
+
+    host: HostName
+    cards: Placement | None
+
+
+def hosts_with_room(
+    profile: Profile,
+    up: Sequence[HostName],
+    samples: Mapping[HostName, HostSample | None],
+    wanted: Wanted | None,
+    reserved: Reserved,
+) -> list[Room]:
+    """Of the hosts that are up those with room, as many as the profile has nodes or more. Raises NotNow."""
+    found = []
+    for host in up:
+        sample = samples.get(host)
+        if wanted is None:
+            found.append(Room(host, None))
+        elif sample is not None:
+            cards = place([sample], wanted, reserved)
+            if cards.host is not None:
+                found.append(Room(host, cards))
+    if len(found) < (profile.nodes or 1):
+        ready = ", ".join(room.host for room in found) or None
+        facts: dict[str, Fact] = {"nodes": profile.nodes, "found": len(found), "hosts": ready}
+        raise NotNow("gang_too_few_hosts", profile=profile.name, **facts)
+    return found
 
 
 def _that_would_do(cards: Sequence[Card], wanted: Wanted | None) -> tuple[Card, ...]:

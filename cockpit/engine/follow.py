@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from cockpit.domain.incidents import Finding
 from cockpit.domain.lines import Line
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import RunId
-from cockpit.domain.progress import ProgressReader
+from cockpit.domain.progress import ProgressReader, telling
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import Progress
 from cockpit.domain.scan import Scanner
 from cockpit.engine.agent_frames import Data, End, Hole, TailFrame, Truncated
 from cockpit.engine.bounds import end as end_tasks
 from cockpit.engine.clock import Clock
-from cockpit.engine.log_window import LogWindow
+from cockpit.engine.log_window import LogWindow, skip_words
 from cockpit.engine.mirror import Mirror
 from cockpit.errors import CockpitError, LinkLost
 
@@ -31,16 +32,15 @@ QUIET_S = 0.5
 _COUNT_CHUNK = 1 << 20
 _SCAN_CHUNK = 256 * 1024
 
-_READ_FIRST, _READ_LAST = 16, 48
-"""Lines of one piece of a log that are read for progress: what is between is outdated on arrival."""
-
 FindMasker = Callable[[], Awaitable[Masker]]
 
 
 class Tailing(Protocol):
     """The part of an agent that a follower needs."""
 
-    def tail(self, run: RunId, offset: int) -> AsyncIterator[TailFrame]: ...
+    def tail(
+        self, run: RunId, offset: int, *, keep_up_bytes: int | None = None
+    ) -> AsyncIterator[TailFrame]: ...
 
 
 class FollowListener(Protocol):
@@ -69,8 +69,14 @@ class RunFollower:
     """Follows one run for any number of listeners."""
 
     def __init__(
-        self, run: RunId, mirror: Mirror, clock: Clock, find_masker: FindMasker | None = None
+        self,
+        run: RunId,
+        mirror: Mirror,
+        clock: Clock,
+        find_masker: FindMasker | None = None,
+        keep_up_bytes: int | None = None,
     ) -> None:
+        """With `keep_up_bytes` it skips rather than be further behind."""
         self.run = run
         self.mirror = mirror
         self.window = LogWindow()
@@ -83,6 +89,7 @@ class RunFollower:
         """Who looks at it: while somebody does it is kept, ended or not."""
         self._clock = clock
         self._find_masker = find_masker
+        self._keep_up_bytes = keep_up_bytes
         self._masked = self.masker.stream()
         self._scanner = Scanner()
         self._progress = ProgressReader()
@@ -106,7 +113,7 @@ class RunFollower:
         Raises LinkLost, ProtocolError, RunError, StorageError.
         """
         await self.prepare()
-        frames = agent.tail(self.run, self.mirror.size)
+        frames = agent.tail(self.run, self.mirror.size, keep_up_bytes=self._keep_up_bytes)
         try:
             async for frame in frames:
                 if isinstance(frame, End):
@@ -140,6 +147,17 @@ class RunFollower:
         self.record = None
         self.ended.clear()
 
+    @property
+    def is_quiet(self) -> bool:
+        """No byte has come for a moment."""
+        return self._quiet is None
+
+    def found_later(self, findings: list[Finding]) -> None:
+        """In a part that was skipped and has been loaded since: its lines are not in the window."""
+        for finding in findings:
+            for listener in tuple(self._listeners):
+                listener.finding(replace(finding, line=None))
+
     def fail(self, error: CockpitError) -> None:
         for listener in tuple(self._listeners):
             listener.failed(error)
@@ -161,9 +179,9 @@ class RunFollower:
         self.window = LogWindow(offset=start, number=number)
         self._scanner = Scanner(offset=start, line=number)
         while start < size:
-            if (gap_end := self.mirror.gap_end(start)) is not None:
-                self._skip(start, gap_end, "dropped")
-                start = gap_end
+            if (gap := self.mirror.gap_at(start)) is not None:
+                self._skip(start, *gap)
+                start = gap[0]
                 continue
             piece = self.mirror.read(start, min(_SCAN_CHUNK, size - start))
             if not piece:
@@ -176,8 +194,8 @@ class RunFollower:
         """Offset of the first line at or after `wanted`, and its number."""
         offset, newlines = 0, 0
         while offset < wanted:
-            if (gap_end := self.mirror.gap_end(offset)) is not None:
-                offset = gap_end
+            if (gap := self.mirror.gap_at(offset)) is not None:
+                offset = gap[0]
                 continue
             piece = self.mirror.read(offset, min(_COUNT_CHUNK, wanted - offset))
             if not piece:
@@ -201,7 +219,7 @@ class RunFollower:
                 self._expect_quiet(True)
         elif isinstance(frame, Hole):
             start = self.mirror.size
-            self.mirror.skip_to(frame.end)
+            self.mirror.skip_to(frame.end, frame.why)
             self._skip(start, frame.end, frame.why)
         elif isinstance(frame, Truncated):
             self._start_over()
@@ -227,7 +245,7 @@ class RunFollower:
         if not lines:
             return
         changed = False
-        for line in _telling(lines):
+        for line in telling(lines):
             changed |= self._progress.feed(line.text, at_s)
         if changed:
             self._tell_progress()
@@ -249,7 +267,7 @@ class RunFollower:
         """Bytes that the host no longer has, or that we asked to skip: offsets stay true."""
         self._release()
         self._findings(self._scanner.finish())
-        self.window.skip_to(end, f"[{end - start:,} bytes are not here: {why}]")
+        self.window.skip_to(end, skip_words(end - start, why))
         self._scanner = Scanner(offset=end, line=self.window.total_lines + 1)
         for listener in tuple(self._listeners):
             listener.log_gap(start, end, why)
@@ -275,9 +293,3 @@ class RunFollower:
     def _hush(self) -> None:
         self._quiet = None
         self._findings(self._scanner.quiet())
-
-
-def _telling(lines: list[Line]) -> list[Line]:
-    if len(lines) <= _READ_FIRST + _READ_LAST:
-        return lines
-    return lines[:_READ_FIRST] + lines[-_READ_LAST:]

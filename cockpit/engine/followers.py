@@ -17,13 +17,16 @@ from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import RunView
 from cockpit.engine.bounds import end
 from cockpit.engine.clock import Clock
-from cockpit.engine.follow import FollowListener, RunFollower, Tailing
+from cockpit.engine.follow import FollowListener, RunFollower
+from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.mirror import Mirror, mirror_path
+from cockpit.engine.skipped_logs import SHARE_OF_ROOM, SkippedLogs
 from cockpit.errors import CockpitError, LinkLost, ProtocolError
 
 log = logging.getLogger(__name__)
 
 CLOSE_LIMIT_S = 5.0
+DEFAULT_ROOM_BYTES = 4 << 30
 UNASKED_AT_MOST = 32
 """Live runs of a host that are followed without being asked for: an agent carries 64 tails."""
 
@@ -41,6 +44,8 @@ class FollowParts:
     """A log is here to its end."""
     copy_limit_bytes: int | None = None
     """No copy of one log grows beyond this."""
+    keep_up_bytes: int | None = None
+    """Rather skip than be further behind. Without it every byte is waited for."""
     on_uncopied: Callable[[HostName, RunId, CockpitError], None] = lambda _host, _run, _error: None
     """A log is watched and no longer copied."""
 
@@ -49,7 +54,12 @@ class Followers:
     def __init__(self, host: HostName, parts: FollowParts) -> None:
         self._host = host
         self._parts = parts
-        self._agent: Tailing | None = None
+        self._agent: HostAgent | None = None
+        self._skipped: SkippedLogs | None = None
+        if parts.keep_up_bytes is not None:
+            room = (parts.copy_limit_bytes or DEFAULT_ROOM_BYTES) // SHARE_OF_ROOM
+            self._skipped = SkippedLogs(lambda: self._followers.values(), room, self._drop_if_done)
+        self._loading: asyncio.Task[None] | None = None
         self._followers: dict[RunId, RunFollower] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -72,7 +82,11 @@ class Followers:
             )
             find_masker = self._parts.find_masker
             follower = RunFollower(
-                run, mirror, self._parts.clock, lambda: find_masker(self._host, run)
+                run,
+                mirror,
+                self._parts.clock,
+                lambda: find_masker(self._host, run),
+                self._parts.keep_up_bytes,
             )
             follower.listen(self._parts.listener(self._host, follower))
             self._followers[run] = follower
@@ -123,9 +137,15 @@ class Followers:
                 task.cancel()
             self._take_end(follower.end(record))
 
-    def use(self, agent: Tailing | None) -> None:
+    def use(self, agent: HostAgent | None) -> None:
         """The agent that tails from here on; None while there is none."""
         self._agent = agent
+        if self._loading is not None:
+            self._loading.cancel()
+            self._close_later(self._loading)
+            self._loading = None
+        if agent is not None and self._skipped is not None:
+            self._loading = asyncio.ensure_future(self._skipped.load(agent))
         self.resume()
 
     def resume(self) -> None:
@@ -138,10 +158,11 @@ class Followers:
                 self._tasks[run] = asyncio.ensure_future(self._follow(self._agent, follower))
 
     async def close(self) -> None:
-        await end(*self._tasks.values(), *self._closing, limit_s=CLOSE_LIMIT_S)
+        loading = [] if self._loading is None else [self._loading]
+        await end(*loading, *self._tasks.values(), *self._closing, limit_s=CLOSE_LIMIT_S)
         await asyncio.gather(*(follower.close() for follower in self._followers.values()))
 
-    async def _follow(self, agent: Tailing, follower: RunFollower) -> None:
+    async def _follow(self, agent: HostAgent, follower: RunFollower) -> None:
         try:
             record = await follower.follow(agent)
         except (LinkLost, ProtocolError):
@@ -163,9 +184,13 @@ class Followers:
         """An ended run that nobody looks at costs nothing from here on."""
         if not follower.ended.is_set() or follower.watchers:
             return
+        if self._loading is not None and self._skipped and self._skipped.is_due(follower):
+            return
         if self._followers.get(follower.run) is follower:
             del self._followers[follower.run]
             self._tasks.pop(follower.run, None)
-            task = asyncio.ensure_future(follower.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._close_later(asyncio.ensure_future(follower.close()))
+
+    def _close_later(self, task: asyncio.Task[None]) -> None:
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ from cockpit.domain.runs import RunView
 from cockpit.engine.agent import RunAgent
 from cockpit.engine.agent_care import go
 from cockpit.engine.api import LaunchPlan, StopReport
-from cockpit.engine.bounds import end
+from cockpit.engine.bounds import end, within
 from cockpit.engine.events import Event, RunChanged
 from cockpit.engine.host_runs import HostRuns
-from cockpit.engine.meeting import Meeting, arrange
+from cockpit.engine.meeting import Meeting, arrange, check_free
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError, LaunchFailed, LinkLost
@@ -40,6 +41,9 @@ LATE_S: Final = 30.0
 CALL_TRIES: Final = 3
 TOGETHER_S: Final = 1.0
 """Ranks that end within a moment are heard in any order: who was first is decided after it."""
+AGAIN_S: Final = 5.0
+"""A rank on a host that is out of reach is asked to stop again after this."""
+CLOCK_SAMPLES: Final = 16
 CLOSE_S: Final = 1.0
 
 
@@ -59,7 +63,7 @@ class GangParts:
 class Gangs:
     def __init__(self, parts: GangParts) -> None:
         self._parts = parts
-        self._ahead_s: dict[HostName, float] = {}
+        self._ahead_s: dict[HostName, deque[float]] = {}
         self._judging: dict[RunId, asyncio.Task[None]] = {}
         self._culprits: dict[RunId, RunView] = {}
         self._changed = asyncio.Event()
@@ -85,6 +89,7 @@ class Gangs:
         ]
         try:
             await asyncio.gather(*begun)
+            await check_free(hosts[0], parts.transports, meeting)
             await asyncio.gather(
                 *(self._call(one.host, own.run) for one, own in zip(plans, specs, strict=True))
             )
@@ -145,8 +150,9 @@ class Gangs:
     # -- while it runs ----------------------------------------------------------------------
 
     def told(self, host: HostName, record: RunRecord) -> None:
-        """How far the host's clock is ahead of ours."""
-        self._ahead_s[host] = record.now_s - self._parts.engine.clock.wall_s()
+        """How far the host's clock is ahead of ours; the way here takes from it, so the most of late is nearest."""
+        seen = self._ahead_s.setdefault(host, deque(maxlen=CLOCK_SAMPLES))
+        seen.append(record.now_s - self._parts.engine.clock.wall_s())
 
     def heard(self, event: Event) -> None:
         if not isinstance(event, RunChanged):
@@ -164,25 +170,43 @@ class Gangs:
         return view is None or view.ended
 
     async def _judge(self, member: Member) -> None:
-        """Name the first that failed, and end the others: alone they wait for it."""
+        """Name the first that failed, and end the others: alone they wait for it.
+
+        A host that is out of reach meanwhile is asked when it is back, and what it then tells may name another.
+        """
         await asyncio.sleep(TOGETHER_S)
-        first = self.culprit(member)
-        if first is None:
-            return
-        self._culprits[member.gang] = first
-        self._report(member, first)
-        for run in member.ids:
-            if not self._is_over(run):
-                try:
-                    await self._parts.stop_one(run)
-                except CockpitError as error:
-                    log.info("rank of %s on its own: %s", run, error)
+        self._name(member)
+        asked: set[RunId] = set()
+        while on := [run for run in member.ids if run not in asked and not self._is_over(run)]:
+            self._changed.clear()
+            stopped = await asyncio.gather(*(self._stopped(run) for run in on))
+            asked.update(run for run, done in zip(on, stopped, strict=True) if done)
+            if not all(stopped):
+                with suppress(asyncio.TimeoutError):
+                    await within(AGAIN_S, self._changed.wait())
+        self._name(member)
+
+    async def _stopped(self, run: RunId) -> bool:
+        try:
+            await self._parts.stop_one(run)
+        except CockpitError as error:
+            log.info("a rank goes on by itself: %s: %s", run, error)
+            return False
+        return True
+
+    def _name(self, member: Member) -> None:
+        first, known = self._first(member), self._culprits.get(member.gang)
+        if first is not None and (known is None or known.run != first.run):
+            self._culprits[member.gang] = first
+            self._report(first)
 
     def culprit(self, member: Member) -> RunView | None:
-        if (known := self._culprits.get(member.gang)) is not None:
-            return known
+        return self._culprits.get(member.gang) or self._first(member)
+
+    def _first(self, member: Member) -> RunView | None:
         views = [view for run in member.ids if (view := self._parts.book.get(run)) is not None]
-        return culprit(views, self._ahead_s)
+        ahead_s = {host: max(seen) for host, seen in self._ahead_s.items()}
+        return culprit(views, ahead_s)
 
     async def judged(self, member: Member) -> RunView | None:
         """Who is to blame, once nothing of it runs any more; None when all ended well, or one asked."""
@@ -194,7 +218,7 @@ class Gangs:
             await asyncio.wait({task})
         return self.culprit(member)
 
-    def _report(self, member: Member, first: RunView) -> None:
+    def _report(self, first: RunView) -> None:
         found = member_of(first)
         facts: dict[str, FactValue] = {"rank": found.rank if found is not None else 0}
         if first.code is not None:

@@ -6,6 +6,7 @@ import asyncio
 import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.overrides import override_text
@@ -20,9 +21,9 @@ from cockpit.domain.run_spec import Card as CardRequest
 from cockpit.domain.run_spec import GpuRequest, RestartPolicy, RunSpec, StopGrace
 from cockpit.engine.api import CardChoice, LaunchPlan, ProfileEntry
 from cockpit.engine.around_checks import around_checks
-from cockpit.engine.choosing import candidate_hosts, queue_for, wanted_cards
+from cockpit.engine.choosing import candidate_hosts, hosts_with_room, queue_for, wanted_cards
 from cockpit.engine.code_planning import with_code
-from cockpit.engine.gang_plans import agreed, as_one, gang_specs
+from cockpit.engine.gang_plans import agreed, as_one, gang_specs, scripts_present
 from cockpit.engine.launch_checks import launch_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
@@ -33,7 +34,7 @@ from cockpit.engine.readiness import READY_NOTE, encode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_secrets import env_file_of, env_file_values, secret_values
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import ConfigError, Fact, HostUnreachable, NotNow
+from cockpit.errors import ConfigError, Fact, HostUnreachable
 from cockpit.launchers import build
 from cockpit.launchers.base import Launch, LaunchFacts
 from cockpit.transport.base import HostTransport
@@ -121,32 +122,24 @@ class Launcher:
         wanted: Wanted | None,
     ) -> LaunchPlan:
         """The first hosts with room, each with its rank. Raises NotNow, ProfileError."""
-        places: list[tuple[HostSpec, Placement | None]] = []
-        for host, spec in candidates.items():
-            state = self._parts.fleet.hosts[host]
-            if wanted is None:
-                if self._is_up(host) or state.link in _USABLE:
-                    places.append((spec, None))
-            elif state.latest is not None and state.link in _USABLE:
-                placement = place([state.latest], wanted, self._reserved())
-                if placement.host is not None:
-                    places.append((spec, placement))
-        if len(places) < count:
-            ready = ", ".join(spec.name for spec, _placement in places) or None
-            raise NotNow(
-                "gang_too_few_hosts",
-                profile=profile.name,
-                nodes=count,
-                found=len(places),
-                hosts=ready,
-            )
-        facts_of = LaunchFacts(nodes=count, master_addr=places[0][0].host or "127.0.0.1")
+        states = self._parts.fleet.hosts
+        up = [host for host in candidates if self._is_up(host) or states[host].link in _USABLE]
+        samples = {host: states[host].latest for host in up if states[host].link in _USABLE}
+        places = hosts_with_room(profile, up, samples, wanted, self._reserved())
+        facts_of = LaunchFacts(
+            nodes=count, master_addr=candidates[places[0].host].host or "127.0.0.1"
+        )
         plans = [
-            self._plan(profile, spec, wanted, placement, replace(facts_of, node_rank=rank))
-            for rank, (spec, placement) in enumerate(places[:count])
+            self._plan(
+                profile, candidates[one.host], wanted, one.cards, replace(facts_of, node_rank=rank)
+            )
+            for rank, one in enumerate(places[:count])
         ]
         plans = list(await asyncio.gather(*(self._complete(plan) for plan in plans)))
-        return as_one(plans, await agreed(plans, self._transports))
+        checks = await asyncio.gather(
+            agreed(plans, self._transports), scripts_present(plans, self._transports)
+        )
+        return as_one(plans, chain(*checks))
 
     async def gang_specs(
         self, plan: LaunchPlan, first: RunSpec, meeting: Meeting

@@ -7,7 +7,9 @@ from typing import Literal
 
 from cockpit.domain.lines import Line
 from cockpit.domain.text import LineAssembler
+from cockpit.domain.units import bytes_text
 from cockpit.engine.api import LogLine
+from cockpit.i18n import _
 
 KEPT_LINES = 20_000
 Severity = Literal["fatal", "warning", "notice"]
@@ -106,3 +108,12 @@ class LogWindow:
                 self._lines[-line.replaces] = row
             else:
                 self._lines.append(row)
+
+
+def skip_words(size: int, why: Literal["dropped", "skipped"]) -> str:
+    """The line that stands for bytes that are not shown."""
+    if why == "skipped":
+        words = _("[{size} skipped to keep up; O searches the whole log]")
+    else:
+        words = _("[{size} are not on the host any more]")
+    return words.format(size=bytes_text(size))

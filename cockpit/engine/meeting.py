@@ -13,7 +13,7 @@ from typing import Final
 from cockpit.config.hosts import HostSpec
 from cockpit.domain.models import HostName
 from cockpit.domain.text import safe_line
-from cockpit.engine.bounds import attempt, within
+from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.programs import load_program
 from cockpit.engine.shipping import start_program
 from cockpit.errors import LaunchFailed, LinkLost, ProtocolError
@@ -30,11 +30,20 @@ _NAME_CHARS: Final = 15
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """What leads a host to the others; None where it cannot be told."""
+
+    interface: str | None = None
+    address: str | None = None
+    """Its own, at this end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Meeting:
     address: str
     port: int
-    interfaces: tuple[str | None, ...]
-    """By rank: what leads to the others. None where it cannot be told."""
+    ways: tuple[Way, ...]
+    """By rank."""
 
 
 async def arrange(
@@ -54,10 +63,20 @@ async def arrange(
         if not tried:
             raise LaunchFailed("gang_no_address", host=first.name)
         request = {"nonce": nonce, "port": port, "addresses": tried}
-        reached = await asyncio.gather(
-            *(_reached(host, transports, request, first.name) for host in others)
-        )
+        reached = await _all_reached(others, transports, request, first.name)
         return _chosen(first, [host.name for host in others], port, tried, own, reached)
+    finally:
+        await attempt(CLOSE_S, channel.close())
+
+
+async def check_free(
+    first: HostSpec, transports: Mapping[HostName, HostTransport], meeting: Meeting
+) -> None:
+    """Code may have been on its way for minutes since the port was chosen. Raises LaunchFailed, TransportError."""
+    request = {"nonce": secrets.token_hex(16), "port": meeting.port}
+    channel = await _started(first, transports, "listen", request)
+    try:
+        await _answer(channel, first.name, ANSWER_S, meeting.port)
     finally:
         await attempt(CLOSE_S, channel.close())
 
@@ -74,7 +93,11 @@ async def _started(
     return started.channel
 
 
-async def _answer(channel: ByteChannel, host: HostName, limit_s: float) -> dict[str, object]:
+async def _answer(
+    channel: ByteChannel, host: HostName, limit_s: float, port: int | None = None
+) -> dict[str, object]:
+    """`port` is the one that was asked for."""
+
     async def line() -> bytes:
         data = b""
         while b"\n" not in data and len(data) <= MAX_ANSWER_BYTES:
@@ -90,9 +113,25 @@ async def _answer(channel: ByteChannel, host: HostName, limit_s: float) -> dict[
         raise ProtocolError(host=host, why="answer") from None
     if not isinstance(told, dict):
         raise ProtocolError(host=host, why="answer")
+    if port is not None and told.get("taken") is True:
+        raise LaunchFailed("gang_port_taken", host=host, port=port)
     if "error" in told:
         raise LaunchFailed(host=host, why="io", detail=safe_line(str(told["error"]), 200))
     return told
+
+
+async def _all_reached(
+    hosts: Sequence[HostSpec],
+    transports: Mapping[HostName, HostTransport],
+    request: Mapping[str, object],
+    first: HostName,
+) -> list[dict[str, Way]]:
+    """In the order of the hosts. Raises what the first that failed raised; the others are not waited for."""
+    tasks = [asyncio.ensure_future(_reached(host, transports, request, first)) for host in hosts]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        await end(*tasks)
 
 
 async def _reached(
@@ -100,8 +139,8 @@ async def _reached(
     transports: Mapping[HostName, HostTransport],
     request: Mapping[str, object],
     first: HostName,
-) -> dict[str, str | None]:
-    """Address -> interface, for those that it got through to. Raises LaunchFailed when there is none."""
+) -> dict[str, Way]:
+    """Address -> the way, for those that it got through to. Raises LaunchFailed when there is none."""
     channel = await _started(host, transports, "reach", request)
     try:
         told = await _answer(channel, host.name, REACH_S)
@@ -109,7 +148,7 @@ async def _reached(
         await attempt(CLOSE_S, channel.close())
     tried = told.get("tried")
     ones = [one for one in tried if isinstance(one, dict)] if isinstance(tried, list) else []
-    through = {str(one.get("address")): _interface(one) for one in ones if "why" not in one}
+    through = {str(one.get("address")): _way(one) for one in ones if "why" not in one}
     if not through:
         whys = [
             f"{safe_line(str(one.get('address')), 45)}: {safe_line(str(one.get('why')), 60)}"
@@ -127,13 +166,13 @@ def _chosen(
     port: int,
     tried: Sequence[str],
     own: Mapping[str, str | None],
-    reached: Sequence[Mapping[str, str | None]],
+    reached: Sequence[Mapping[str, Way]],
 ) -> Meeting:
     """The first address that all of them got through to."""
     for address in tried:
         if all(address in through for through in reached):
-            interfaces = (own.get(address), *(through[address] for through in reached))
-            return Meeting(address, port, interfaces)
+            here = Way(own[address], address) if address in own else Way()
+            return Meeting(address, port, (here, *(through[address] for through in reached)))
     names = ", ".join(others)
     raise LaunchFailed("gang_no_common_address", host=first.name, others=names, port=port)
 
@@ -164,6 +203,14 @@ def _candidates(first: HostSpec, own: Mapping[str, str | None]) -> list[str]:
     loops = [address for address in own if ip_address(address).is_loopback]
     ours = [first.host] if first.host is not None and first.host not in own else []
     return [*outer, *ours, *loops]
+
+
+def _way(one: Mapping[str, object]) -> Way:
+    try:
+        own = str(ip_address(str(one.get("from"))))
+    except ValueError:
+        own = None
+    return Way(_interface(one), own)
 
 
 def _interface(one: Mapping[str, object]) -> str | None:

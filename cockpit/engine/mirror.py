@@ -13,9 +13,9 @@ from pathlib import Path
 
 from cockpit.config.paths import Home, ensure_private_dir, tilde
 from cockpit.domain.models import HostName, RunId
+from cockpit.engine.mirror_gaps import Gaps, Span, Why
 from cockpit.errors import StorageError
 
-_MAX_GAPS_BYTES = 1 << 20
 KEPT_COPIES = 8
 """Of a log that its job cut to nothing again and again: the first ones, and the last."""
 
@@ -40,15 +40,15 @@ class Mirror:
         """Why nothing more is kept; the next session begins where the copy ends."""
         self._limit = limit_bytes
         self._on_full = on_full
-        self._kept = 0
-        self._gaps_path = path.with_name("gaps")
         with _told(path):
             for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
                 ensure_private_dir(folder)
             self._fd: int | None = os.open(path, _FLAGS, 0o600)
-            self._size = os.fstat(self._fd).st_size
-            self._gaps = _read_gaps(self._gaps_path)
-            self._kept = self._size
+            stat = os.fstat(self._fd)
+            self._gaps = Gaps(path.with_name("gaps"))
+            self._gaps.end_at(stat.st_size)
+        self._size = self._kept = stat.st_size
+        self._taken = stat.st_blocks * _BLOCK_BYTES
 
     @property
     def size(self) -> int:
@@ -67,9 +67,10 @@ class Mirror:
         return fresh
 
     def _keep(self, fd: int, start: int, data: bytes) -> None:
-        if self._limit is not None and start + len(data) > self._limit:
+        if self._limit is not None and self._taken + len(data) > self._limit:
             self._is_full("mirror_limit")
             return
+        self._taken += len(data)
         view = memoryview(data)
         try:
             while view:
@@ -78,33 +79,59 @@ class Mirror:
                 self._kept = start
         except OSError as error:
             if error.errno not in _NO_ROOM:
-                raise StorageError(path=str(self.path), why=error.strerror) from error
+                raise self._trouble(error) from error
             self._is_full("mirror_disk_full")
+
+    def _trouble(self, error: OSError) -> StorageError:
+        return StorageError(path=str(self.path), why=error.strerror or str(error))
 
     def _is_full(self, code: str) -> None:
         self.full = StorageError(code, path=tilde(self.path))
         self._on_full(self.full)
 
-    def skip_to(self, offset: int) -> None:
+    def skip_to(self, offset: int, why: Why = "dropped") -> None:
         """What is before `offset` will not come: leave a gap, so that offsets stay true. Raises StorageError."""
         if self._fd is None or offset <= self._size:
             return
+        start, self._size = self._size, offset
         if self.full is not None:
-            self._size = offset
+            return
+        try:
+            self._gaps.add(start, offset, why)
+            os.ftruncate(self._fd, offset)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise self._trouble(error) from error
+            self._is_full("mirror_disk_full")
+        else:
+            self._kept = offset
+
+    def next_skipped(self, most_taken: int) -> Span | None:
+        """The first part that was skipped and may still be had, as far as the copy takes no more than `most_taken`."""
+        room = most_taken - self._taken
+        if self._fd is None or self.full is not None or room <= 0:
+            return None
+        for start, end in self._gaps.spans("skipped"):
+            return start, min(end, start + room)
+        return None
+
+    def fill(self, offset: int, data: bytes) -> None:
+        """Bytes of a skipped part, from its beginning on. Raises StorageError."""
+        if self._fd is None:
             return
         with _told(self.path):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-            fd = os.open(self._gaps_path, flags, 0o600)
-            try:
-                os.write(fd, f"{self._size} {offset}\n".encode())
-            finally:
-                os.close(fd)
-            os.ftruncate(self._fd, offset)
-        if self._gaps and self._gaps[-1][1] == self._size:
-            self._gaps[-1] = (self._gaps[-1][0], offset)
-        else:
-            self._gaps.append((self._size, offset))
-        self._size = self._kept = offset
+            view, at = memoryview(data), offset
+            while view:
+                written = os.pwrite(self._fd, view, at)
+                view, at = view[written:], at + written
+            self._taken += len(data)
+            self._gaps.loaded(offset, offset + len(data))
+
+    def give_up(self, start: int, end: int) -> None:
+        """The host has dropped this part too before it was loaded. Raises StorageError."""
+        with _told(self.path):
+            self._gaps.loaded(start, end)
+            self._gaps.add(start, end, "dropped")
 
     def start_over(self) -> None:
         """The job truncated its own log: what we have is kept beside it, and the copy begins anew."""
@@ -114,9 +141,10 @@ class Mirror:
             os.close(self._fd)
             self._fd = None
             self.path.replace(self._free_name())
-            self._gaps_path.unlink(missing_ok=True)
+            self._gaps.forget()
             self._fd = os.open(self.path, _FLAGS | os.O_EXCL, 0o600)
-        self._gaps, self._size, self._kept, self.full = [], 0, 0, None
+        self._size = self._kept = self._taken = 0
+        self.full = None
 
     def _free_name(self) -> Path:
         names = [self.path.with_name(f"log.{number}") for number in range(1, KEPT_COPIES + 1)]
@@ -127,7 +155,7 @@ class Mirror:
         if self._fd is None:
             return b""
         limit = min(limit, max(0, self._kept - offset))
-        for start, end in self._gaps:
+        for start, end in self._gaps.spans():
             if offset < end:
                 limit = min(limit, max(0, start - offset))
                 break
@@ -135,13 +163,13 @@ class Mirror:
             return os.pread(self._fd, limit, offset)
 
     @property
-    def gaps(self) -> tuple[tuple[int, int], ...]:
+    def gaps(self) -> tuple[Span, ...]:
         """(first, end) of what never came, in order."""
-        return tuple(self._gaps)
+        return self._gaps.spans()
 
-    def gap_end(self, offset: int) -> int | None:
-        """Where the log goes on when the byte at `offset` never came; None when it did."""
-        return next((end for start, end in self._gaps if start <= offset < end), None)
+    def gap_at(self, offset: int) -> tuple[int, Why] | None:
+        """Where the log goes on when the byte at `offset` never came, and why it did not; None when it did."""
+        return self._gaps.at(offset)
 
     def close(self) -> None:
         if self._fd is not None:
@@ -149,6 +177,7 @@ class Mirror:
             self._fd = None
 
 
+_BLOCK_BYTES = 512
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -159,17 +188,3 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(path=str(path), why=error.strerror or str(error)) from error
-
-
-def _read_gaps(path: Path) -> list[tuple[int, int]]:
-    try:
-        with path.open("rb") as file:
-            lines = file.read(_MAX_GAPS_BYTES).splitlines()
-    except FileNotFoundError:
-        return []
-    gaps = []
-    for line in lines:
-        start, _blank, end = line.partition(b" ")
-        if start.isdigit() and end.isdigit() and int(start) < int(end):
-            gaps.append((int(start), int(end)))
-    return sorted(gaps)

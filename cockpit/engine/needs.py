@@ -89,7 +89,7 @@ async def versions_of(
     words = " ".join(shlex.quote(name) for name in names)
     code = shlex.quote(_ASK)
     if python is not None:
-        script = f"exec {_shell_path(python)} -c {code} {words}"
+        script = f"exec {shell_path(python)} -c {code} {words}"
     else:
         script = f"command -v python >/dev/null && exec python -c {code} {words}; exec python3 -c {code} {words}"
     try:
@@ -108,6 +108,8 @@ async def versions_of(
     }
 
 
-def _shell_path(path: str) -> str:
+def shell_path(path: str) -> str:
     """As one word, with the host's home for a leading `~`."""
+    if path == "~":
+        return '"$HOME"'
     return f'"$HOME"/{shlex.quote(path[2:])}' if path.startswith("~/") else shlex.quote(path)

@@ -39,6 +39,7 @@ from cockpit.engine.run_life import RunLife
 from cockpit.engine.runs_logs import RunsLogs
 from cockpit.engine.runs_past import RunsPast
 from cockpit.engine.services import RunsService
+from cockpit.engine.skipped_logs import KEEP_UP_BYTES
 from cockpit.engine.starting import Starter
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import RunError, UsageError
@@ -104,6 +105,7 @@ class Runs(RunsLogs, RunsPast):
             self._masker,
             self._life.ended,
             self._copies.limit_bytes,
+            KEEP_UP_BYTES if follow_live else None,
             self._copies.uncopied,
         )
         self._care = RunCare(

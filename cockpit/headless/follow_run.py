@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from typing import Any, Literal
 
 from cockpit.domain.incidents import Finding
@@ -13,12 +13,14 @@ from cockpit.domain.masking import MaskedStream, Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import Progress
+from cockpit.engine.agent_frames import Data
 from cockpit.engine.bounds import attempt, end
 from cockpit.engine.engine import Engine
 from cockpit.engine.events import Event, LinkChanged
 from cockpit.engine.follow import RunFollower
 from cockpit.errors import CockpitError, ExitCode, HostUnreachable, LinkLost, RunError
-from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Restart
+from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Missing, Restart
+from cockpit.headless.missing_log import missing_log
 from cockpit.headless.run_report import TALK_EVERY_S, RunReport, words_for
 from cockpit.headless.run_teller import RunTeller
 from cockpit.headless.session import link_failure, runs_of
@@ -144,21 +146,37 @@ class RunFollowing:
         if self._report.tells_samples:
             await self._tell.sample()
 
-    async def _print(self, item: Bytes | Gap | Restart | Note) -> None:
+    async def _print(self, item: Bytes | Gap | Missing | Restart | Note) -> None:
         if isinstance(item, Bytes):
             await self._tell_started()
             await self._report.output(self._masked.feed(item.data), self._engine.wall_s())
-        elif isinstance(item, Gap | Restart):
-            await self._report.output(self._masked.finish(), self._engine.wall_s())
-            await self._report.jump(item.end if isinstance(item, Gap) else 0)
-            code = "log_hole" if isinstance(item, Gap) else "log_truncated"
-            await self._report.say(words_for(code, {"run": self._run}))
+        elif isinstance(item, Gap):
+            await self._jump(item.end, "log_hole")
+        elif isinstance(item, Restart):
+            await self._jump(0, "log_truncated")
+        elif isinstance(item, Missing):
+            await self._print_missing(item)
         elif isinstance(item, StopAsked):
             await self._tell.state("run.stopping")
         elif isinstance(item, StopFailed):
             await self._report.say(words_for(item.error.code, item.error.facts))
         else:
             await self._tell.event(item)
+
+    async def _jump(self, offset: int, code: str) -> None:
+        await self._report.output(self._masked.finish(), self._engine.wall_s())
+        await self._report.jump(offset)
+        await self._report.say(words_for(code, {"run": self._run}))
+
+    async def _print_missing(self, part: Missing) -> None:
+        """The copy has no room for them: what is printed is whole all the same."""
+        pieces = missing_log(self._runs, self._host, self._run, part.start, part.end)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                if isinstance(piece, Data):
+                    await self._print(Bytes(piece.data))
+                else:
+                    await self._jump(piece.end, "log_hole")
 
     async def _tell_started(self) -> None:
         """Output proves that it has started, whatever we have heard so far, unless a hook printed it."""
@@ -207,7 +225,7 @@ class RunFollowing:
     def log_gap(self, start: int, end: int, why: Literal["dropped", "skipped"]) -> None:
         self._scanned = end
         if self._cursor is not None:
-            self._cursor.gap(start, end)
+            self._cursor.gap(start, end, why)
         self._wake.set()
 
     def log_restarts(self) -> None:

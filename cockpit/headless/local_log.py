@@ -12,7 +12,7 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_ids import is_run_id
 from cockpit.engine.masks import masker_of
 from cockpit.engine.mirror import Mirror
-from cockpit.headless.log_cursor import Bytes, Gap, LogCursor
+from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Missing
 from cockpit.headless.run_report import RunReport, words_for
 
 PIECE_BYTES = 256 * 1024
@@ -52,7 +52,7 @@ async def print_copy(copy: LocalCopy, report: RunReport, offset: int) -> None:
         while (item := cursor.next(PIECE_BYTES)) is not None:
             if isinstance(item, Bytes):
                 await report.output(masked.feed(item.data), time.time())
-            elif isinstance(item, Gap):
+            elif isinstance(item, Gap | Missing):
                 await report.output(masked.finish(), time.time())
                 await report.jump(item.end)
                 await report.say(words_for("log_hole", {"run": copy.run}))

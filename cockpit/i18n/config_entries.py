@@ -182,6 +182,7 @@ PROBLEMS: Final[dict[str, tuple[str, ...]]] = {
     "needs_key": (_("needs {other} as well"),),
     "too_few_hosts": (_("names {count} hosts; nodes = {needed}"),),
     "one_host_only": (_("kind {kind} runs on one host; for several use torchrun"),),
+    "one_host_key": (_("it names cards of one host; with `nodes` use [gpus] or num_gpus"),),
     "profile_host_unknown": (_("there is no host {host} in hosts.toml"),),
     "not_a_table": (_("{other} is a value and has no keys"),),
     "bad_override": (_("not key=value, such as gpus.count=2"),),

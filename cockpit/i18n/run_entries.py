@@ -184,6 +184,25 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("Put the hosts into one private network."),),
     ),
+    "gang_port_taken": Entry(
+        (
+            _(
+                "Another program took port {port} of {host} while the hosts were prepared; nothing was started."
+            ),
+        ),
+        (),
+        (_("Start it again: another port is chosen."),),
+    ),
+    "gang_cards_differ": Entry(
+        (_("The hosts would take different numbers of cards: {found}."),),
+        (),
+        (_("Ask for a number that all of them have: `--set gpus.count=…`."),),
+    ),
+    "gang_script_missing": Entry(
+        (_("{host} has no {path}."),),
+        (),
+        (_("Put the same code on all of them, or let `[code]` send it."),),
+    ),
     "gang_not_called": Entry(
         (_("{host} was ready and could not be told to begin; all ranks are being taken back."),)
     ),

@@ -35,6 +35,13 @@ class LaunchFacts:
     nodes: int = 1
     node_rank: int = 0
     master_addr: str = "127.0.0.1"
+    local_addr: str | None = None
+    """This host's own address on the way to the others."""
+
+    def meeting_point(self, default_port: int) -> str:
+        """`address:port` of the rendezvous, with brackets around IPv6."""
+        address = f"[{self.master_addr}]" if ":" in self.master_addr else self.master_addr
+        return f"{address}:{self.free_port or default_port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from cockpit.errors import Problem, ProfileError
 from cockpit.launchers.base import Command, LaunchFacts, number_text, options
 
 _PLACED = ("model", "host", "port")
+_SGLANG_MEETING_PORT = 20000
 
 
 def sglang(profile: Profile, facts: LaunchFacts) -> Command:
@@ -16,12 +17,11 @@ def sglang(profile: Profile, facts: LaunchFacts) -> Command:
     words = ["python3", "-m", "sglang.launch_server", "--model-path", table.model]
     words += ["--host", table.host, "--port", str(table.port)]
     divided = table.tp_size or table.dp_size or table.pp_size
-    if not divided and len(facts.gpus) > 1:
+    if not divided and len(facts.gpus) * facts.nodes > 1:
         words += ["--tp-size", str(len(facts.gpus) * facts.nodes)]
     if facts.nodes > 1:
-        meet = f"{facts.master_addr}:{facts.free_port or 20000}"
         words += ["--nnodes", str(facts.nodes), "--node-rank", str(facts.node_rank)]
-        words += ["--dist-init-addr", meet]
+        words += ["--dist-init-addr", facts.meeting_point(_SGLANG_MEETING_PORT)]
     words += [*options(table, _PLACED, "dash"), *table.args]
     return Command(
         tuple(words),

@@ -34,11 +34,19 @@ def _torchrun(
         return head if backend else (*head, "--standalone")
     nodes = (*head, "--nnodes", str(facts.nodes))
     if backend:
-        is_host = "1" if facts.node_rank == 0 else "0"
-        endpoint = ("--rdzv-endpoint", f"{facts.master_addr}:{port}")
-        return (*nodes, *endpoint, "--rdzv-conf", f"is_host={is_host}")
+        return (*nodes, *_c10d(facts))
     where = ("--master-addr", facts.master_addr, "--master-port", port)
     return (*nodes, "--node-rank", str(facts.node_rank), *where)
+
+
+def _c10d(facts: LaunchFacts) -> tuple[str, ...]:
+    """torch compares the endpoint with what a host's own name resolves to: left to itself every node takes
+    another for the host, and the first tells the others a name that leads them to themselves.
+    """
+    is_host = "1" if facts.node_rank == 0 else "0"
+    own = () if facts.local_addr is None else ("--local-addr", facts.local_addr)
+    endpoint = facts.meeting_point(DEFAULT_PORT)
+    return ("--rdzv-endpoint", endpoint, "--rdzv-conf", f"is_host={is_host}", *own)
 
 
 def _program(table: TorchrunTable | MegatronTable) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def paddle(profile: Profile, facts: LaunchFacts) -> Command:
     assert table is not None  # the profile's checks hold for its kind
     words = ["python3", "-m", "paddle.distributed.launch"]
     if facts.nodes > 1:
-        master = f"{facts.master_addr}:{facts.free_port or DEFAULT_PORT}"
+        master = facts.meeting_point(DEFAULT_PORT)
         words += ["--master", master, "--nnodes", str(facts.nodes), "--rank", str(facts.node_rank)]
     words += [*options(table, ("script", "module"), "underscore"), *table.launcher_args]
     words += ["-m", table.module] if table.module is not None else [table.script or ""]

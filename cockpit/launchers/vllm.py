@@ -29,13 +29,17 @@ def command(profile: Profile, facts: LaunchFacts) -> Command:
 
 
 def _parallel(table: VllmTable, facts: LaunchFacts) -> tuple[str, ...]:
-    """As many tensor-parallel ranks as cards are reserved, unless the profile divides them itself."""
+    """As many tensor-parallel ranks as cards are reserved, and a stage of the pipeline for each host, unless the
+    profile divides them itself: vLLM spreads tensor times pipeline ranks over the hosts.
+    """
     if table.tensor_parallel_size is not None:
         return ("--tensor-parallel-size", str(table.tensor_parallel_size))
     divided = table.pipeline_parallel_size or table.data_parallel_size
-    if divided or len(facts.gpus) < 2:
+    if divided or not facts.gpus:
         return ()
-    return ("--tensor-parallel-size", str(len(facts.gpus)))
+    cards = ("--tensor-parallel-size", str(len(facts.gpus))) if len(facts.gpus) > 1 else ()
+    stages = ("--pipeline-parallel-size", str(facts.nodes)) if facts.nodes > 1 else ()
+    return (*cards, *stages)
 
 
 def _nodes(facts: LaunchFacts) -> tuple[str, ...]:

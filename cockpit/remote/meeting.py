@@ -1,14 +1,17 @@
 """Proves that several hosts can reach one of them; run by each host's own Python >= 3.6, stdlib only.
 
-    meeting.py listen    opens a free port, says where it can be found, answers whoever knows the nonce
+    meeting.py listen    opens a free port (or the one that is asked for, when it is still free), says where it
+                         can be found, answers whoever knows the nonce
     meeting.py reach     tries those addresses, and says by which interface it got through
 
 Both read one JSON line on stdin. `listen` ends with its stdin, or by itself.
 """
 
+import errno
 import fcntl
 import json
 import os
+import random
 import select
 import socket
 import struct
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
 LISTEN_S = 120.0
 REACH_S = 4.0
+PORTS = (20000, 29000)
+"""Below the ports that systems give to outgoing connections, and few enough to be opened in a firewall."""
+PORT_TRIES = 32
+PATIENCE_S = 2.0
+STRANGER_S = 1.5
+"""Less than the others wait: one that says nothing must not keep them out."""
 NONCE_BYTES = 64
 MAX_ADDRESSES = 32
 SIOCGIFADDR = 0x8915
@@ -72,6 +81,24 @@ def tell(answer: "dict[str, Any]") -> None:
 # the one that is to be reached
 
 
+def open_port(asked: int) -> "list[socket.socket]":
+    """The port that is asked for, which its last owner may be about to leave, else a free one. Raises OSError."""
+    until = time.monotonic() + PATIENCE_S
+    while asked:
+        try:
+            return listeners(asked)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > until:
+                raise
+        time.sleep(0.1)
+    for _try in range(PORT_TRIES):
+        try:
+            return listeners(random.randrange(*PORTS))
+        except OSError:
+            pass
+    return listeners(0)
+
+
 def listeners(port: int) -> "list[socket.socket]":
     """One port on every address of both families. Raises OSError when it is taken."""
     first = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -91,7 +118,7 @@ def listeners(port: int) -> "list[socket.socket]":
 
 def listen(request: "dict[str, Any]") -> None:
     nonce = str(request["nonce"]).encode()[:NONCE_BYTES]
-    opened = listeners(int(request.get("port") or 0))
+    opened = open_port(int(request.get("port") or 0))
     tell({"port": opened[0].getsockname()[1], "addresses": addresses()})
     until = time.monotonic() + LISTEN_S
     while time.monotonic() < until:
@@ -110,7 +137,7 @@ def answer(listener: socket.socket, nonce: bytes) -> None:
         caller, _address = listener.accept()
     except OSError:
         return
-    caller.settimeout(REACH_S)
+    caller.settimeout(STRANGER_S)
     try:
         if exactly(caller, len(nonce)) == nonce:
             caller.sendall(nonce[::-1])
@@ -157,7 +184,7 @@ def attempt(address: str, port: int, nonce: bytes) -> "dict[str, Any]":
         return {"address": address, "why": str(error.strerror or error)[:100]}
     finally:
         connection.close()
-    return {"address": address, "interface": interface_of(own)}
+    return {"address": address, "interface": interface_of(own), "from": own}
 
 
 def main(argv: "list[str]") -> int:
@@ -174,7 +201,8 @@ def main(argv: "list[str]") -> int:
     try:
         work(json.loads(line.decode()))
     except (OSError, KeyError, TypeError, ValueError) as error:
-        tell({"error": str(error)[:200]})
+        taken = getattr(error, "errno", None) == errno.EADDRINUSE
+        tell({"error": str(error)[:200], "taken": taken})
     return 0
 
 

@@ -35,7 +35,9 @@ class FakeAgent:
         self._lost_after = lost_after
         self._random = random.Random(seed)
 
-    async def tail(self, run: RunId, offset: int) -> AsyncIterator[TailFrame]:
+    async def tail(
+        self, run: RunId, offset: int, *, keep_up_bytes: int | None = None
+    ) -> AsyncIterator[TailFrame]:
         sent = 0
         while offset < len(self._log):
             if self._lost_after is not None and sent >= self._lost_after:
@@ -151,7 +153,9 @@ async def test_a_secret_stays_in_the_mirror_and_is_shown_nowhere(tmp_path: Path)
 
 async def test_dropped_bytes_leave_a_hole_and_offsets_stay_true(tmp_path: Path) -> None:
     class Dropping:
-        async def tail(self, run: RunId, offset: int) -> AsyncIterator[TailFrame]:
+        async def tail(
+            self, run: RunId, offset: int, *, keep_up_bytes: int | None = None
+        ) -> AsyncIterator[TailFrame]:
             yield Data(0, b"one\n")
             yield Hole(4, 1000, "dropped")
             yield Data(1000, b"two\n")
@@ -163,7 +167,7 @@ async def test_dropped_bytes_leave_a_hole_and_offsets_stay_true(tmp_path: Path) 
     assert followed.mirror.path.read_bytes() == b"one\n" + b"\0" * 996 + b"two\n"
     rows = [followed.window.line(index) for index in range(len(followed.window))]
     assert [(row.offset, row.text) for row in (rows[0], rows[2])] == [(0, "one"), (1000, "two")]
-    assert "996 bytes" in rows[1].text
+    assert "996 B" in rows[1].text
     assert listener.gap_list == [(4, 1000)]
     await followed.close()
     again, replayed = follower(tmp_path)
@@ -176,7 +180,9 @@ async def test_a_log_that_its_job_truncated_starts_over_and_keeps_the_old_copy(
     tmp_path: Path,
 ) -> None:
     class Truncating:
-        async def tail(self, run: RunId, offset: int) -> AsyncIterator[TailFrame]:
+        async def tail(
+            self, run: RunId, offset: int, *, keep_up_bytes: int | None = None
+        ) -> AsyncIterator[TailFrame]:
             yield Data(0, b"old old old\n")
             yield Truncated(0)
             yield Data(0, b"new\n")

@@ -59,6 +59,34 @@ def test_beyond_its_limit_a_log_is_watched_and_not_copied(tmp_path: Path) -> Non
     assert Mirror(path).size == 8
 
 
+def test_what_was_skipped_takes_none_of_the_limit(tmp_path: Path) -> None:
+    path = mirror_path(Home(tmp_path), HostName("box"), RunId("a-1"))
+    mirror = Mirror(path, 100_000)
+    mirror.skip_to(100 * MIB, "skipped")
+    mirror.write(100 * MIB, b"x" * 50_000)
+    assert mirror.full is None and mirror.read(100 * MIB, 10) == b"x" * 10
+
+
+def test_a_full_disk_that_takes_no_note_of_a_gap_costs_the_copy_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[StorageError] = []
+    path = mirror_path(Home(tmp_path), HostName("box"), RunId("a-1"))
+    mirror = Mirror(path, None, told.append)
+    mirror.write(0, b"before ")
+
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    mirror.skip_to(50, "skipped")
+    assert (mirror.size, [error.code for error in told]) == (50, ["mirror_disk_full"])
+    assert mirror.write(50, b"after") == b"after" and mirror.size == 55
+    mirror.close()
+    monkeypatch.undo()
+    assert (Mirror(path).size, Mirror(path).gaps) == (7, ())
+
+
 def test_on_a_full_disk_the_copy_ends_and_goes_on_from_there_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

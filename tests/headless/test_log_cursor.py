@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cockpit.engine.mirror import Mirror
-from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Restart
+from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Missing, Restart
 
 
 def everything(cursor: LogCursor[str]) -> list[object]:
@@ -57,4 +57,39 @@ def test_a_log_that_begins_anew_is_read_to_its_end_before(tmp_path: Path) -> Non
     cursor.grew(8)
     cursor.note("ended")
     assert everything(cursor) == [b"old\n", Restart(), b"new log\n", "ended"]
+    cursor.close()
+
+
+def test_what_was_skipped_or_found_no_room_is_asked_of_the_host(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "a" / "b" / "log", 20_000)
+    mirror.write(0, b"one\n")
+    mirror.skip_to(100, "skipped")
+    mirror.write(100, b"two\n")
+    cursor: LogCursor[str] = LogCursor(mirror)
+    mirror.write(104, b"x" * 30_000)
+    cursor.grew(30_104)
+    cursor.note("incident")
+    cursor.gap(30_104, 30_200, "skipped")
+    assert everything(cursor) == [
+        b"one\n",
+        Missing(4, 100),
+        b"two\n",
+        Missing(104, 30_104),
+        "incident",
+        Missing(30_104, 30_200),
+    ]
+    later: LogCursor[str] = LogCursor(mirror, 50)
+    assert later.next(1000) == Missing(50, 100)
+    cursor.close()
+    later.close()
+
+
+def test_what_a_job_cut_away_before_it_was_read_is_gone(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "a" / "b" / "log", 10)
+    cursor: LogCursor[str] = LogCursor(mirror)
+    mirror.write(0, b"x" * 30)
+    cursor.grew(30)
+    cursor.restarts()
+    mirror.start_over()
+    assert everything(cursor) == [Gap(30), Restart()]
     cursor.close()

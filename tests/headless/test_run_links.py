@@ -54,6 +54,20 @@ async def test_cut_links_lose_and_repeat_no_byte(rented: Rented) -> None:
     assert mirror.read_bytes() == on_host
 
 
+async def test_a_copy_without_room_costs_no_byte_of_what_is_printed(rented: Rented) -> None:
+    """`logs` is the room for copies: what does not fit comes from the host a second time."""
+    (rented.desk.home / "settings.toml").write_text('logs = "1 MiB"\n')
+    path = rented.desk.profile("big", "seq 1 600000; exit 5")
+    done = await rented.desk.call("run", path)
+    assert done.code == 5
+    assert done.out == b"".join(b"%d\n" % number for number in range(1, 600_001))
+    (folder,) = rented.runs("big")
+    copy = rented.desk.home / "runs" / "box" / folder.name / "log"
+    assert copy.stat().st_size <= 1 << 20
+    again = await rented.desk.call("attach", folder.name)
+    assert (again.code, again.out) == (5, done.out)
+
+
 async def test_json_tells_of_the_cut_and_ctrl_c_during_it_stops_after_it(rented: Rented) -> None:
     path = rented.desk.profile(
         "long", "trap 'echo saved; exit 4' INT; echo on; while :; do sleep 0.05; done"

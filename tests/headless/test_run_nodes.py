@@ -181,6 +181,28 @@ async def test_hosts_that_cannot_meet_are_named_before_anything_starts(pair: Pai
     assert pair.runs() == []
 
 
+async def test_versions_that_differ_start_nothing(pair: Pair) -> None:
+    for node, version in enumerate(("2.4.0", "2.5.1")):
+        found = pair.home(node) / "env" / f"torch-{version}.dist-info"
+        found.mkdir()
+        (found / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+        python = pair.home(node) / "env" / "bin" / "python"
+        python.unlink()
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={found.parent} exec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+    done = await pair.desk.call("run", pair.profile("end"))
+    assert done.code == 69 and done.out == b""
+    assert "torch differs between the hosts: n1 2.4.0, n2 2.5.1." in done.err
+    assert pair.runs() == []
+
+
+async def test_a_script_that_one_host_lacks_starts_nothing(pair: Pair) -> None:
+    (pair.home(1) / "train.py").unlink()
+    done = await pair.desk.call("run", pair.profile("end"))
+    assert done.code == 69 and "n2 has no ~/train.py." in done.err
+    assert pair.runs() == []
+
+
 async def test_a_host_that_cannot_be_prepared_holds_nobody_else(pair: Pair) -> None:
     (pair.home(1) / "env" / "bin" / "python").unlink()
     done = await pair.desk.call("run", pair.profile("end"))
@@ -242,7 +264,8 @@ def real_torch(pair: Pair) -> Pair:
     for node in (0, 1):
         home = pair.home(node)
         (home / "env" / "bin" / "python").unlink()
-        (home / "env" / "bin" / "python").write_text(f'#!/bin/sh\nexec {folder}/bin/python "$@"\n')
+        own = f"TMPDIR={home} exec {folder}/bin/python"  # torchrun leaves a folder there when it is stopped
+        (home / "env" / "bin" / "python").write_text(f'#!/bin/sh\n{own} "$@"\n')
         (home / "env" / "bin" / "python").chmod(0o755)
         (home / "env" / "bin" / "torchrun").write_text(OLD_SPELLING)
         (home / "train.py").write_text(DDP)

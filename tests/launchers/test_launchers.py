@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from typing import get_args
@@ -16,6 +17,9 @@ TWO = LaunchFacts(gpus=(2, 3), home="/root", free_port=12345)
 NONE = LaunchFacts()
 SECOND = LaunchFacts(gpus=(0, 1), free_port=12345, nodes=2, node_rank=1, master_addr="203.0.113.5")
 FIRST = LaunchFacts(gpus=(0, 1), free_port=12345, nodes=2, node_rank=0, master_addr="203.0.113.5")
+OVER_IPV6 = LaunchFacts(
+    gpus=(3,), free_port=12345, nodes=2, master_addr="fd00::5", local_addr="fd00::5"
+)
 
 
 def profile(kind: str, table: str, rest: str = "") -> Profile:
@@ -24,6 +28,11 @@ def profile(kind: str, table: str, rest: str = "") -> Profile:
 
 def argv(kind: str, table: str, facts: LaunchFacts = TWO) -> str:
     return " ".join(build(profile(kind, table), facts).argv)
+
+
+def world(cards: list[int], nodes: int) -> str:
+    told = json.dumps({f"node{rank}": cards for rank in range(nodes)})
+    return base64.urlsafe_b64encode(told.encode()).decode()
 
 
 def launch(table: str, facts: LaunchFacts = NONE) -> Launch:
@@ -197,6 +206,9 @@ SCRIPT = "script = 'train.py'\nargs = ['--lr', '1e-4']\n"
         ("torchrun", SCRIPT + "rdzv_backend = 'c10d'", SECOND,
          "torchrun --nproc-per-node 2 --nnodes 2 --rdzv-endpoint 203.0.113.5:12345"
          " --rdzv-conf is_host=0 --rdzv-backend c10d train.py --lr 1e-4"),
+        ("torchrun", SCRIPT + "rdzv_backend = 'c10d'", OVER_IPV6,
+         "torchrun --nproc-per-node 1 --nnodes 2 --rdzv-endpoint [fd00::5]:12345"
+         " --rdzv-conf is_host=1 --local-addr fd00::5 --rdzv-backend c10d train.py --lr 1e-4"),
         ("accelerate", SCRIPT, TWO,
          "accelerate launch --num_processes 2 --num_machines 1 --machine_rank 0"
          " --main_process_port 12345 --multi_gpu --mixed_precision no --dynamo_backend no"
@@ -217,6 +229,12 @@ SCRIPT = "script = 'train.py'\nargs = ['--lr', '1e-4']\n"
          "deepspeed --include localhost:2 --master_port 12345 train.py --lr 1e-4"),
         ("deepspeed", SCRIPT + "num_gpus = 4\nenable_each_rank_log = 'l'", NONE,
          "deepspeed --num_gpus 4 --master_port 29500 --enable_each_rank_log l train.py --lr 1e-4"),
+        ("deepspeed", SCRIPT, SECOND,
+         f"python3 -m deepspeed.launcher.launch --world_info {world([0, 1], 2)} --node_rank 1"
+         " --master_addr 203.0.113.5 --master_port 12345 train.py --lr 1e-4"),
+        ("deepspeed", "module = 'a.b'\nnum_gpus = 1", OVER_IPV6,
+         f"python3 -m deepspeed.launcher.launch --world_info {world([3], 2)} --node_rank 0"
+         " --master_addr fd00::5 --master_port 12345 --module a.b"),
         ("megatron", SCRIPT + "tensor_model_parallel_size = 2\nmicro_batch_size = 1", TWO,
          "torchrun --nproc-per-node 2 --standalone train.py --lr 1e-4"
          " --tensor-model-parallel-size 2 --micro-batch-size 1"),
@@ -235,6 +253,9 @@ SCRIPT = "script = 'train.py'\nargs = ['--lr', '1e-4']\n"
         ("sglang", "model = 'm'\ntp_size = 4", SECOND,
          "python3 -m sglang.launch_server --model-path m --host 127.0.0.1 --port 30000 --nnodes 2"
          " --node-rank 1 --dist-init-addr 203.0.113.5:12345 --tp-size 4 --enable-metrics"),
+        ("sglang", "model = 'm'", OVER_IPV6,
+         "python3 -m sglang.launch_server --model-path m --host 127.0.0.1 --port 30000 --tp-size 2"
+         " --nnodes 2 --node-rank 0 --dist-init-addr [fd00::5]:12345 --enable-metrics"),
         ("tgi", "model = 'm'\nmax_total_tokens = 9", TWO,
          "text-generation-launcher --model-id m --hostname 127.0.0.1 --port 3000 --num-shard 2"
          " --max-total-tokens 9"),
@@ -278,7 +299,36 @@ def test_several_hosts_know_each_other() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["deepspeed", "colossalai", "yolo", "tgi", "trtllm", "ollama"])
+def test_a_command_on_several_hosts_is_one_rank_on_each() -> None:
+    made = launch(COMMAND, SECOND)
+    assert (made.env["RANK"], made.env["WORLD_SIZE"]) == ("1", "2")
+    assert launch(COMMAND + "[env]\nset = {WORLD_SIZE = '16'}", SECOND).env["WORLD_SIZE"] == "16"
+    assert "RANK" not in launch(COMMAND).env
+    assert "RANK" not in build(profile("torchrun", SCRIPT), SECOND).env
+
+
+def test_cards_of_one_host_cannot_be_named_for_several() -> None:
+    table = SCRIPT + "include = 'localhost:0'"
+    with pytest.raises(ProfileError) as caught:
+        build(profile("deepspeed", table), SECOND)
+    assert caught.value.problems[0].code == "one_host_key"
+
+
+@pytest.mark.parametrize(
+    ("table", "facts", "words"),
+    [
+        ("", FIRST, "--tensor-parallel-size 2 --pipeline-parallel-size 2 --nnodes 2"),
+        ("", OVER_IPV6, "8000 --pipeline-parallel-size 2 --nnodes 2"),
+        ("tensor_parallel_size = 4", FIRST, "8000 --tensor-parallel-size 4 --nnodes 2"),
+        ("data_parallel_size = 2", FIRST, "8000 --data-parallel-size 2 --nnodes 2"),
+    ],
+    ids=["cards", "one-card", "said", "divided"],
+)
+def test_vllm_uses_every_card_of_every_host(table: str, facts: LaunchFacts, words: str) -> None:
+    assert words in argv("vllm", f"model = 'm'\n{table}", facts)
+
+
+@pytest.mark.parametrize("kind", ["colossalai", "yolo", "tgi", "trtllm", "ollama"])
 def test_a_kind_of_one_host_says_so(kind: str) -> None:
     tables = {"tgi": "model='m'", "trtllm": "model='m'", "yolo": "", "ollama": ""}
     with pytest.raises(ProfileError) as caught:

@@ -132,6 +132,39 @@ async def test_many_tails_at_once(runs: Runs) -> None:
         assert text == b"".join(b"%d\n" % line for line in range(number, 20001))
 
 
+async def test_a_flood_leaves_a_quiet_log_its_turn(runs: Runs) -> None:
+    """Counted in bytes: before a line that is on the disk comes what is under way already, and no more."""
+    os.mkfifo(runs.home / "go")
+    await runs.agent.start(shell(RUN, "head -c 20000000 /dev/zero"))
+    await runs.agent.start(shell("a-2", "exec 5<> $HOME/go; while read x <&5; do echo $x; done"))
+    await runs.ended(RUN)
+    quiet, flood = runs.folder("a-2") / "log", [0]
+
+    async def drink() -> None:
+        """The same log again and again, as fast as it comes."""
+        while True:
+            async with aclosing(runs.agent.tail(RUN)) as frames:
+                async for frame in frames:
+                    flood.append(len(frame.data) if isinstance(frame, Data) else 0)
+
+    drinking = asyncio.ensure_future(drink())
+    try:
+        async with aclosing(runs.agent.tail(RunId("a-2"))) as frames:
+            for number in range(1, 6):
+                poke(runs.home / "go", "line\n")
+                size = 5 * number
+                await until(lambda size=size: quiet.stat().st_size == size, "it is there")  # type: ignore[misc]
+                before = len(flood)
+                frame = await anext(frames)
+                assert isinstance(frame, Data) and frame.data == b"line\n"
+                assert sum(flood[before:]) <= 6 * MIB
+        assert sum(flood) > 0
+    finally:
+        drinking.cancel()
+        await asyncio.gather(drinking, return_exceptions=True)
+    await runs.agent.stop(RunId("a-2"))
+
+
 async def test_a_budget_slows_a_tail_down(runs: Runs) -> None:
     """Counted, not timed: of what is at hand a tail with a budget sends its allowance and no more."""
     await runs.agent.start(shell(RUN, "head -c 3000000 /dev/zero"))
