@@ -62,9 +62,14 @@ class GpuSample:
     ecc_uncorrected: int | None = None
     remapped_rows: int | None = None
     remap_pending: bool | None = None
+    remap_failed: bool | None = None
     retired_pages: int | None = None
     pcie_gen: int | None = None
     pcie_width: int | None = None
+    pcie_gen_max: int | None = None
+    pcie_width_max: int | None = None
+    """What card and slot can do together; the link may be slower while the card is idle."""
+    nvlinks_up: int | None = None
     pcie_rx_mib_s: float | None = None
     pcie_tx_mib_s: float | None = None
     persistence: bool | None = None

@@ -32,6 +32,8 @@ BLANK = 0x7FFFFFF0
 """32-bit values from here up are DCGM's blanks or UINT_MAX: nobody measured them."""
 BLANK_BYTES = 1 << 54
 SM, MEMORY = 1, 2
+LINKS_MAX = 18
+"""NVLinks that a card can have."""
 
 field = object.__getattribute__
 """A struct's field as it is: the binding's own access looks for text to decode, at thrice the cost."""
@@ -130,6 +132,7 @@ class CardReader:
         clock = nvml.nvmlDeviceGetMaxClockInfo
         now["sm_clock_max_mhz"] = self.number(card, "sm_max", clock, handle, SM)
         card.mem_clock_max = self.number(card, "mem_max", clock, handle, MEMORY)
+        now["pcie_gen_max"] = now["pcie_width_max"] = None
 
     def read_fast(self, card: Card) -> None:
         """Utilisation and memory."""
@@ -217,15 +220,39 @@ class CardReader:
         rows = self.ask(card, "rows", nvml.nvmlDeviceGetRemappedRows, handle)
         now["remapped_rows"] = rows[0] + rows[1] if rows else None
         now["remap_pending"] = bool(rows[2]) if rows else None
+        now["remap_failed"] = bool(rows[3]) if rows else None
         call = nvml.nvmlDeviceGetRetiredPages
         pages = [self.ask(card, "pages%d" % why, call, handle, why) for why in (0, 1)]
         now["retired_pages"] = None if None in pages else sum(len(listed) for listed in pages)
+        self.read_nvlinks(card)
         if card.unified:
             now["fan_pct"] = now["pcie_gen"] = now["pcie_width"] = None
             return
         now["fan_pct"] = self.number(card, "fan", nvml.nvmlDeviceGetFanSpeed, handle)
         now["pcie_gen"] = self.number(card, "gen", nvml.nvmlDeviceGetCurrPcieLinkGeneration, handle)
         now["pcie_width"] = self.number(card, "width", nvml.nvmlDeviceGetCurrPcieLinkWidth, handle)
+        if now["pcie_width_max"] is None:
+            most = nvml.nvmlDeviceGetMaxPcieLinkWidth
+            now["pcie_width_max"] = self.number(card, "width_max", most, handle)
+            most = nvml.nvmlDeviceGetMaxPcieLinkGeneration
+            now["pcie_gen_max"] = self.number(card, "gen_max", most, handle)
+
+    def read_nvlinks(self, card: Card) -> None:
+        """How many NVLinks of the card are up; None where it has none."""
+        if "nvlinks" in card.off:
+            return
+        links_up = None
+        for link in range(LINKS_MAX):
+            try:
+                state = self.nvml.nvmlDeviceGetNvLinkState(card.handle, link)
+            except (self.Error, AttributeError) as error:
+                if getattr(error, "value", None) in tuple(LOST) + LIBRARY_GONE:
+                    raise
+                break
+            links_up = (links_up or 0) + (state == 1)
+        card.now["nvlinks_up"] = links_up
+        if links_up is None:
+            card.off.add("nvlinks")
 
     def read_pcie(self, card: Card) -> None:
         """Traffic on the bus; NVML counts for 20 ms in each direction."""

@@ -14,8 +14,9 @@
  * VALUE is a number, n/a (code 3), !CODE (that code), wave LOW HIGH PERIOD_S or ramp START PER_S MAX.
  * Fields with a number: util mem_util mem_total mem_used mem_reserved (MiB; a number with B is bytes)
  *   temp power power_limit (W) fan sm_clock mem_clock sm_clock_max mem_clock_max (MHz) throttle (0x…)
- *   ecc_corrected ecc_uncorrected remap_corrected remap_uncorrected remap_pending retired pcie_gen
- *   pcie_width pcie_rx pcie_tx (KiB/s) persistence mig compute_mode pstate encoder decoder handle
+ *   ecc_corrected ecc_uncorrected remap_corrected remap_uncorrected remap_pending remap_failed retired
+ *   pcie_gen pcie_width pcie_gen_max pcie_width_max links_down (the first so many NVLinks)
+ *   pcie_rx pcie_tx (KiB/s) persistence mig compute_mode pstate encoder decoder handle
  *   (`handle !999`: the card has no handle).
  * Fields with words: name uuid bus serial.
  * Events: `gpu 3 lost 5`: from that second on every call answers 15; `gpu 3 back 9`: and no more;
@@ -272,9 +273,9 @@ NUMBER(nvmlDeviceGetPowerManagementLimit, POWER_LIMIT, 1000)
 NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, POWER_LIMIT, 1000)
 NUMBER(nvmlDeviceGetFanSpeed, FAN, 1)
 NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, PCIE_GEN, 1)
-NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, PCIE_GEN, 1)
+NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, PCIE_GEN_MAX, 1)
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, PCIE_WIDTH, 1)
-NUMBER(nvmlDeviceGetMaxPcieLinkWidth, PCIE_WIDTH, 1)
+NUMBER(nvmlDeviceGetMaxPcieLinkWidth, PCIE_WIDTH_MAX, 1)
 NUMBER(nvmlDeviceGetPersistenceMode, PERSISTENCE, 1)
 NUMBER(nvmlDeviceGetComputeMode, COMPUTE_MODE, 1)
 NUMBER(nvmlDeviceGetPerformanceState, PSTATE, 1)
@@ -341,7 +342,7 @@ API Ret nvmlDeviceGetMemoryErrorCounter(void *d, u32 kind, u32 counter, u32 plac
 }
 API Ret nvmlDeviceGetRemappedRows(void *d, u32 *corrected, u32 *uncorrected, u32 *pending, u32 *failed) {
   CARD_ONLY(d);
-  *failed = 0;
+  if ((ret = get_u32(g, REMAP_FAILED, 1, failed))) return ret;
   if ((ret = get_u32(g, REMAP_CORRECTED, 1, corrected))) return ret;
   if ((ret = get_u32(g, REMAP_UNCORRECTED, 1, uncorrected))) return ret;
   return get_u32(g, REMAP_PENDING, 1, pending);
@@ -525,7 +526,9 @@ API Ret nvmlDeviceGetNvLinkState(void *d, u32 link, u32 *out) {
   CARD_ONLY(d);
   if ((ret = alive(g, HANDLE))) return ret;
   if (peer_of(g, link) < 0) return NOSUP;
-  *out = 1;
+  u32 down = 0;
+  if ((ret = get_u32(g, LINKS_DOWN, 1, &down))) return ret;
+  *out = link >= down;
   return OK;
 }
 API Ret nvmlDeviceGetNvLinkRemotePciInfo_v2(void *d, u32 link, Pci *out) {

@@ -24,19 +24,20 @@ enum { OK, UNINIT, BADARG, NOSUP, NOPERM, NOTFOUND = 6, TOOSMALL = 7, TIMEOUT = 
 enum {
   UTIL, MEM_UTIL, MEM_TOTAL, MEM_USED, MEM_RESERVED, TEMP, POWER, POWER_LIMIT, FAN, SM_CLOCK, MEM_CLOCK,
   SM_CLOCK_MAX, MEM_CLOCK_MAX, THROTTLE, ECC_CORRECTED, ECC_UNCORRECTED, REMAP_CORRECTED,
-  REMAP_UNCORRECTED, REMAP_PENDING, RETIRED, PCIE_GEN, PCIE_WIDTH, PCIE_RX, PCIE_TX, PERSISTENCE, MIG,
-  COMPUTE_MODE, PSTATE, ENCODER, DECODER, HANDLE, PROC, ANY, FIELDS
+  REMAP_UNCORRECTED, REMAP_PENDING, REMAP_FAILED, RETIRED, PCIE_GEN, PCIE_WIDTH, PCIE_GEN_MAX,
+  PCIE_WIDTH_MAX, LINKS_DOWN, PCIE_RX, PCIE_TX, PERSISTENCE, MIG, COMPUTE_MODE, PSTATE,
+  ENCODER, DECODER, HANDLE, PROC, ANY, FIELDS
 };
 static const char *const NAMES[FIELDS] = {
   "util", "mem_util", "mem_total", "mem_used", "mem_reserved", "temp", "power", "power_limit", "fan",
   "sm_clock", "mem_clock", "sm_clock_max", "mem_clock_max", "throttle", "ecc_corrected",
-  "ecc_uncorrected", "remap_corrected", "remap_uncorrected", "remap_pending", "retired", "pcie_gen",
-  "pcie_width", "pcie_rx", "pcie_tx", "persistence", "mig", "compute_mode", "pstate", "encoder",
-  "decoder", "handle", "proc", "any"
+  "ecc_uncorrected", "remap_corrected", "remap_uncorrected", "remap_pending", "remap_failed", "retired",
+  "pcie_gen", "pcie_width", "pcie_gen_max", "pcie_width_max", "links_down", "pcie_rx",
+  "pcie_tx", "persistence", "mig", "compute_mode", "pstate", "encoder", "decoder", "handle", "proc", "any"
 };
 static const double DEFAULTS[FIELDS] = {
-  0, 0, 81559, 0, 500, 35, 70, 700, 0, 345, 2619, 1980, 2619, 1, 0, 0, 0, 0, 0, 0, 5, 16, 100, 100, 1, 0,
-  0, 0, 0, 0, 0, 0, 0
+  0, 0, 81559, 0, 500, 35, 70, 700, 0, 345, 2619, 1980, 2619, 1, 0, 0, 0, 0, 0, 0, 0, 5, 16, 5, 16, 0,
+  100, 100, 1, 0, 0, 0, 0, 0, 0, 0, 0
 };
 
 typedef struct { int kind, code, sleep_ms; double a, b, c, hang_from; } Value; /* kind: 0 number 1 code 2 wave 3 ramp */

@@ -79,6 +79,12 @@ def test_eight_cards_on_every_python(driver: Driver, python: str) -> None:
         0,
     )
     assert (gpu.pcie_gen, gpu.pcie_width, gpu.remap_pending, gpu.unified) == (5, 16, False, False)
+    assert (gpu.pcie_gen_max, gpu.pcie_width_max, gpu.remap_failed, gpu.nvlinks_up) == (
+        5,
+        16,
+        False,
+        None,
+    )
     (process,) = gpu.processes
     assert (process.pid, process.mem_used_mib, process.visible) == (os.getpid(), 39_000, True)
     assert process.name and process.command and process.started_ticks
@@ -297,6 +303,25 @@ def test_impossible_numbers_are_missing(tmp_path: Path) -> None:
     sizes = {process.pid: process.mem_used_mib for process in gpu.processes}
     assert 0 not in sizes and sizes[NOBODY] is None and sizes[NOBODY + 1] is None
     assert sizes[NOBODY + 2] == 100_000, "more than the card has is odd, and is told"
+
+
+def test_a_narrow_slot_a_failed_row_and_links_that_are_down(tmp_path: Path) -> None:
+    faults = [
+        "gpu 0 pcie_width 4",
+        "gpu 0 pcie_gen 3",
+        "gpu 0 remap_failed 1",
+        "gpu 0 links_down 2",
+    ]
+    driver = make_driver(tmp_path, [*healthy(2), *faults, "link 0 1 6"])
+    sample = first_of(driver)
+    bad, good = card(sample, 0), card(sample, 1)
+    assert (bad.pcie_width, bad.pcie_width_max, bad.pcie_gen, bad.pcie_gen_max) == (4, 16, 3, 5)
+    assert (bad.remap_failed, bad.nvlinks_up, good.remap_failed, good.nvlinks_up) == (
+        True,
+        4,
+        False,
+        6,
+    )
 
 
 def test_what_a_card_does_not_support_is_missing_and_no_error(tmp_path: Path) -> None:

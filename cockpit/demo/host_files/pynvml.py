@@ -265,6 +265,14 @@ def nvmlDeviceGetCurrPcieLinkWidth(card: _Card) -> int:
     return 16
 
 
+def nvmlDeviceGetMaxPcieLinkGeneration(card: _Card) -> int:
+    return nvmlDeviceGetCurrPcieLinkGeneration(card)
+
+
+def nvmlDeviceGetMaxPcieLinkWidth(card: _Card) -> int:
+    return nvmlDeviceGetCurrPcieLinkWidth(card)
+
+
 def nvmlDeviceGetPcieThroughput(card: _Card, way: int) -> int:
     return _util(card) * (900 if way else 400)
 
