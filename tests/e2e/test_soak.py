@@ -28,6 +28,7 @@ RUNS = int(os.environ.get("COCKPIT_SOAK_RUNS", "10"))
 SEED = os.environ.get("COCKPIT_SOAK_SEED", "1")
 AT_ONCE = 3
 UNAVAILABLE = 69
+TRIES = 5
 ACCIDENTS = ("none", "link", "supervisor", "client", "supervisor and client")
 ENDS = (0, 1, 3, 42, 255, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGSEGV)
 
@@ -109,9 +110,12 @@ async def judged(rented: Rented, short: Short, job: str) -> str:
     """What is wrong with one run; nothing is."""
     argv = json.dumps([sys.executable, job, short.name, str(short.end)])
     path = rented.desk.file(f"{short.name}.toml", f'kind = "command"\n[command]\nargv = {argv}\n')
-    process = await rented.desk.start("run", path)
-    ending = asyncio.ensure_future(rented.desk.end_of(process))
-    await until(lambda: rented.is_on_disk(short.name) or ending.done(), f"{short} is on disk")
+    for _ in range(TRIES):
+        process = await rented.desk.start("run", path)
+        ending = asyncio.ensure_future(rented.desk.end_of(process))
+        await until(lambda: rented.is_on_disk(short.name) or ending.done(), f"{short} is on disk")  # noqa: B023
+        if rented.is_on_disk(short.name) or (await ending).code != UNAVAILABLE:
+            break  # else another run's accident met it while it logged in: nothing began
     await befall(rented, short, process)
     done = await ending
     (folder,) = rented.runs(short.name)
@@ -122,7 +126,7 @@ async def judged(rented: Rented, short: Short, job: str) -> str:
 
 async def asked(rented: Rented, command: str, run: str) -> Done:
     """Another run's accident may meet this command while it logs in: that is 69, and one asks again."""
-    for _ in range(5):
+    for _ in range(TRIES):
         done = await rented.desk.call(command, run)
         if done.code != UNAVAILABLE:
             break
