@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from cockpit.domain.incident_proof import Proof, Step
 from cockpit.domain.models import HostName, RunId
 
 Severity: TypeAlias = Literal["fatal", "warning", "notice"]
@@ -77,6 +78,19 @@ class Incident:
     evidence: tuple[Evidence, ...] = ()
     state: IncidentState = "open"
     state_why: str = ""
+    steps: tuple[Step, ...] = ()
+    """What became of it, the first entry being its opening."""
+    proof: Proof | None = None
+    """None where nobody watched when it happened: its line stood in the log already."""
+    recording: str = ""
+    """The flight recorder's file of that time, when there is one."""
+    mute: str = ""
+    """The rule that keeps it quiet, by its id: no toast, no count, no message, no hook."""
+
+    @property
+    def is_loud(self) -> bool:
+        """Open, not seen and not muted: it counts."""
+        return self.state in ("open", "applied") and not self.mute
 
     @property
     def severity(self) -> Severity:

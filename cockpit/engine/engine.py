@@ -21,6 +21,7 @@ from cockpit.engine.person import Person
 from cockpit.engine.runs_face import RunsFace
 from cockpit.engine.sample_watch import SampleWatch
 from cockpit.engine.wiring import EngineParts, Wiring, load_runs, load_transports
+from cockpit.engine.witness import Witness
 from cockpit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Engine(RunsFace):
         self._fleet = FleetStore(self._hosts)
         self._bus = EventBus(lambda error: log.error("a listener failed", exc_info=error))
         self._desk = IncidentDesk(self._bus, self._clock)
+        self._witness = Witness(self._fleet)
+        self._desk.testify = self._witness.testify
         self._watch = SampleWatch(self._desk)
         self._parts = EngineParts(
             home, self._hosts, self._clock, self._bus, self._fleet, self._desk
@@ -173,6 +176,7 @@ class Engine(RunsFace):
             wanted = await asyncio.to_thread(hosts_to_watch, self._home)
             for gone in self._hosts.keys() - wanted.keys():
                 self._watch.forget(gone)
+                self._witness.forget(gone)
                 self._runs.host_removed(gone)
             self._hosts.clear()
             self._hosts.update(wanted)
@@ -198,6 +202,7 @@ class Engine(RunsFace):
     # -- what the parts tell each other ---------------------------------------------------
 
     def _take_sample(self, sample: HostSample) -> None:
+        self._witness.take(sample, self._clock.wall_s())
         self._watch.take(sample)
         self._runs.sampled(sample)
 

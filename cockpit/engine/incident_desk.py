@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from cockpit.domain.incident_book import IncidentBook
+from cockpit.domain.incident_book import OPEN_STATES, Change, IncidentBook, Place
+from cockpit.domain.incident_proof import Proof
 from cockpit.domain.incidents import Evidence, Finding, Incident
 from cockpit.domain.models import HostName, RunId
 from cockpit.engine.clock import Clock
 from cockpit.engine.events import EventBus, IncidentChanged
 
+Testify = Callable[[Finding, Place, float], "Proof | None"]
+
 
 class IncidentDesk:
     """The IncidentStore of the engine. Detectors report here."""
+
+    testify: Testify | None = None
+    """Who says what the instruments show at the moment an incident opens."""
 
     def __init__(self, bus: EventBus, clock: Clock) -> None:
         self._book = IncidentBook()
@@ -39,13 +45,36 @@ class IncidentDesk:
         run: RunId | None = None,
         profile: str | None = None,
         evidence: Sequence[Evidence] = (),
+        is_live: bool = True,
     ) -> None:
-        """Something was found."""
+        """Something was found; not live when it happened before anybody watched: its line was in the log already."""
         at_s = self._clock.wall_s()
-        for incident, before in self._book.take(
+        for change in self._book.take(
             finding, at_s, host=host, gpu=gpu, run=run, profile=profile, evidence=evidence
         ):
-            self._bus.publish(IncidentChanged(incident, before, at_s))
+            incident = self._witnessed(change, at_s) if is_live else change[0]
+            self._bus.publish(IncidentChanged(incident, change[1], at_s))
+
+    def remember(self, incidents: Iterable[Incident]) -> None:
+        """What earlier sessions knew and decided."""
+        self._book.remember(incidents)
+
+    def note_recording(self, key: str, file: str) -> None:
+        """The flight recorder has written the time around an incident to a file."""
+        before = self._book.get(key)
+        after = self._book.amend(key, recording=file)
+        if after is not None and after != before:
+            self._bus.publish(IncidentChanged(after, before, self._clock.wall_s()))
+
+    def _witnessed(self, change: Change, at_s: float) -> Incident:
+        """With what the instruments say, when it has just opened or opened again."""
+        incident, before = change
+        has_opened = before is None or before.state not in OPEN_STATES
+        if self.testify is None or not has_opened or incident.state not in OPEN_STATES:
+            return incident
+        place = Place(incident.host, incident.gpu, incident.run, incident.profile)
+        proof = self.testify(incident.finding, place, at_s)
+        return self._book.amend(incident.key, proof=proof) or incident
 
     def settle(
         self, key: str, state: Literal["recovered", "withdrawn", "closed"], why: str = ""
@@ -62,7 +91,7 @@ class IncidentDesk:
     ) -> None:
         """What a person decided."""
         before = self._book.get(key)
-        self._book.set_state(key, state, why)
+        self._book.set_state(key, state, why, self._clock.wall_s())
         after = self._book.get(key)
         if after is not None and after != before:
             self._bus.publish(IncidentChanged(after, before, self._clock.wall_s()))

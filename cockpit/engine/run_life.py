@@ -166,6 +166,7 @@ class RunLife:
             run=found.run,
             profile=found.profile,
             evidence=found.evidence,
+            is_live=found.is_live,
         )
 
     def _forwarded(

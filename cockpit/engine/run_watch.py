@@ -30,6 +30,8 @@ class RunFinding:
     profile: str
     gpu: int | None
     evidence: tuple[Evidence, ...]
+    is_live: bool = True
+    """False for what stood in the log before we watched it."""
 
 
 OnRunFinding = Callable[[RunFinding], None]
@@ -97,6 +99,7 @@ class RunWatch:
                 view.profile if view else "",
                 _card_of(finding, view),
                 (evidence,) if finding.text else (),
+                is_live=not self._replaying,
             )
         )
 

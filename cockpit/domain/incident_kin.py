@@ -1,0 +1,129 @@
+"""What belongs to what: one place, one failure, cause and effect; and the order in which incidents are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from cockpit.domain.episode import INHIBITS
+from cockpit.domain.incidents import (
+    SEVERITIES,
+    Evidence,
+    Family,
+    Finding,
+    Incident,
+    IncidentState,
+)
+from cockpit.domain.models import HostName, RunId
+
+SAME_RUN_WINDOW_S: Final = 120.0
+SAME_HOST_WINDOW_S: Final = 30.0
+"""Within these, one failure explains another of the same run, or of the same host."""
+MOST_EVIDENCE: Final = 24
+OPEN_STATES: Final[frozenset[IncidentState]] = frozenset({"open", "seen", "applied"})
+STATE_ORDER: Final[dict[IncidentState, int]] = {
+    "open": 0, "applied": 1, "seen": 2, "recovered": 3, "withdrawn": 4, "closed": 5,
+}  # fmt: skip
+ALSO_INHIBITS: Final[frozenset[tuple[Family, Family]]] = frozenset(
+    {("gpu_oom", "near_full"), ("hardware", "near_full"), ("hardware", "starved"), ("hang", "idle")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose incident it is."""
+
+    host: HostName | None = None
+    gpu: int | None = None
+    run: RunId | None = None
+    profile: str | None = None
+
+    @property
+    def scope(self) -> str:
+        """The run's attempt, or the host and its card."""
+        if self.run is not None:
+            return f"run:{self.run}"
+        card = "" if self.gpu is None else f":{self.gpu}"
+        return f"host:{self.host or ''}{card}"
+
+
+def key_of(finding: Finding, place: Place) -> str:
+    """Never the numbers: a repeat has the same key."""
+    return f"{place.scope}/{finding.family}/{finding.signature}"
+
+
+def near(old: Incident, place: Place, at_s: float) -> bool:
+    """Whether both happened at one place at about one time."""
+    if old.run is not None and place.run is not None:
+        return old.run == place.run and at_s - old.last_s <= SAME_RUN_WINDOW_S
+    if old.host != place.host or at_s - old.last_s > SAME_HOST_WINDOW_S:
+        return False
+    return old.gpu is None or place.gpu is None or old.gpu == place.gpu
+
+
+def same_failure(old: Incident, finding: Finding, place: Place) -> bool:
+    """Other words for the same thing; two cards of a host are two things."""
+    if finding.recovered or (finding.family == "hardware" and _other_card(old, finding, place)):
+        return False
+    return rank_of(finding) >= rank_of(old.finding)
+
+
+def _other_card(old: Incident, finding: Finding, place: Place) -> bool:
+    ours, theirs = old.finding.facts.get("bus_id"), finding.facts.get("bus_id")
+    if ours is not None and theirs is not None:
+        return ours != theirs
+    return old.gpu != place.gpu
+
+
+def explains(finding: Finding, place: Place, at_s: float, old: Incident) -> bool:
+    if finding.recovered or old.state not in OPEN_STATES or not near(old, place, at_s):
+        return False
+    return (finding.family, old.family) in INHIBITS | ALSO_INHIBITS
+
+
+def with_loser(
+    winner: Incident, finding: Finding, place: Place, at_s: float, evidence: Sequence[Evidence]
+) -> Incident:
+    """The effect becomes a line of evidence; a host's incident learns which run it hit."""
+    same = finding.family == winner.family
+    return replace(
+        winner,
+        finding=finding if same and _tells_more(finding, winner.finding) else winner.finding,
+        last_s=at_s,
+        count=winner.count + 1 if same else winner.count,
+        run=winner.run or place.run,
+        profile=winner.profile or place.profile,
+        gpu=winner.gpu if winner.gpu is not None else place.gpu,
+        evidence=joined(winner.evidence, tuple(evidence) or _as_evidence(finding, at_s)),
+    )
+
+
+def _tells_more(newer: Finding, older: Finding) -> bool:
+    """The first line may be the one without the numbers."""
+    sizes = [any(name.endswith("_mib") for name in each.facts) for each in (newer, older)]
+    return sizes == [True, False]
+
+
+def _as_evidence(finding: Finding, at_s: float) -> tuple[Evidence, ...]:
+    text = finding.text or f"{finding.family} {finding.signature}"
+    return (Evidence(at_s, "log", text, finding.offset, finding.line),)
+
+
+def joined(first: tuple[Evidence, ...], more: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """The first lines say why; of what follows, the newest are kept."""
+    if len(first) + len(more) <= MOST_EVIDENCE:
+        return first + more
+    kept = MOST_EVIDENCE // 2
+    rest = first[kept:] + more
+    return first[:kept] + rest[len(rest) - (MOST_EVIDENCE - len(first[:kept])) :]
+
+
+def rank_of(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
+
+
+def order_of(incident: Incident) -> tuple[int, int, float, float]:
+    deadline = incident.finding.facts.get("eta_s")
+    due_s = float(deadline) if isinstance(deadline, int | float) else float("inf")
+    return STATE_ORDER[incident.state], rank_of(incident.finding), due_s, -incident.opened_s
