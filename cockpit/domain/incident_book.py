@@ -12,16 +12,19 @@ from typing import Final, Literal, TypeAlias
 from cockpit.domain.episode import INHIBITS
 from cockpit.domain.incident_kin import (
     ALSO_INHIBITS,
+    GREW,
     MOST_EVIDENCE,
     OPEN_STATES,
     STATE_ORDER,
     Place,
     explains,
+    grown,
     joined,
     key_of,
     near,
     order_of,
     rank_of,
+    same_condition,
     same_failure,
     with_loser,
 )
@@ -152,6 +155,8 @@ class IncidentBook:
         if known is not None and known.finding.offset == finding.offset:
             return [(self._put(replace(known, finding=finding, mute="")), known)]
         losers = [old for old in self._incidents.values() if explains(finding, place, at_s, old)]
+        for loser in losers:
+            finding = grown(finding, loser.finding)
         opened = Incident(
             key=key,
             finding=finding,
@@ -179,6 +184,8 @@ class IncidentBook:
     def _repeat(
         self, before: Incident, finding: Finding, at_s: float, evidence: Sequence[Evidence]
     ) -> list[Change]:
+        if before.finding.cause == GREW:
+            finding = grown(finding, before.finding)
         amended = finding.offset is not None and finding.offset == before.finding.offset
         state: IncidentState = before.state
         if finding.recovered:
@@ -209,7 +216,11 @@ class IncidentBook:
     def _explanation(self, finding: Finding, place: Place, at_s: float) -> Incident | None:
         """The open incident of which the finding is a copy or an effect."""
         for old in self._incidents.values():
-            if old.state not in OPEN_STATES or not near(old, place, at_s):
+            if old.state not in OPEN_STATES:
+                continue
+            if same_condition(old, finding, place):
+                return old
+            if not near(old, place, at_s):
                 continue
             if finding.family == old.family:
                 if same_failure(old, finding, place):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -28,6 +28,15 @@ STATE_ORDER: Final[dict[IncidentState, int]] = {
 ALSO_INHIBITS: Final[frozenset[tuple[Family, Family]]] = frozenset(
     {("gpu_oom", "near_full"), ("hardware", "near_full"), ("hardware", "starved"), ("hang", "idle")}
 )
+FOREBODES: Final[Mapping[str, Family]] = {
+    "near_full": "gpu_oom", "full_soon": "gpu_oom", "leak_gpu": "gpu_oom", "leak_host": "host_oom",
+    "leak_shm": "shm", "host_near_full": "host_oom", "shm_near_full": "shm", "disk_low": "disk",
+    "inodes_low": "disk",
+}  # fmt: skip
+"""Causes of what is open until it ends, and the family in which it ends badly: however long that takes."""
+ONCE_A_HOST: Final = frozenset({"disk_low"})
+"""What a run's supervisor and the host's own numbers may both say."""
+GREW: Final = "grew_until_full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +85,48 @@ def _other_card(old: Incident, finding: Finding, place: Place) -> bool:
     return old.gpu != place.gpu
 
 
-def explains(finding: Finding, place: Place, at_s: float, old: Incident) -> bool:
-    if finding.recovered or old.state not in OPEN_STATES or not near(old, place, at_s):
+def same_condition(old: Incident, finding: Finding, place: Place) -> bool:
+    """Another instrument says what one said already; two disks are two conditions."""
+    if old.host != place.host or old.finding.cause != finding.cause:
         return False
-    return (finding.family, old.family) in INHIBITS | ALSO_INHIBITS
+    told_by_both = old.run is None or place.run is None
+    mounts = old.run is None and place.run is None
+    return finding.cause in ONCE_A_HOST and told_by_both and not mounts
+
+
+def explains(finding: Finding, place: Place, at_s: float, old: Incident) -> bool:
+    """Whether the new finding is what the older incident came from or led to."""
+    if finding.recovered or old.state not in OPEN_STATES:
+        return False
+    if _was_foreboded(finding, place, old):
+        return True
+    return near(old, place, at_s) and (finding.family, old.family) in INHIBITS | ALSO_INHIBITS
+
+
+def _was_foreboded(finding: Finding, place: Place, old: Incident) -> bool:
+    if FOREBODES.get(old.finding.cause) != finding.family or finding.severity != "fatal":
+        return False
+    if old.host != place.host or rank_of(old.finding) <= rank_of(finding):
+        return False
+    if old.run is not None and place.run is not None and old.run != place.run:
+        return False
+    return old.gpu is None or place.gpu is None or old.gpu == place.gpu
+
+
+def grown(finding: Finding, before: Finding) -> Finding:
+    """An end that a leak led to: the leak is the cause, and what helps against it comes first."""
+    if before.family != "leak" and before.cause != GREW:
+        return finding
+    slope = before.facts.get("slope_mib_per_h")
+    known = {} if slope is None else {"slope_mib_per_h": slope}
+    remedies = {remedy.code: remedy for remedy in (*finding.remedies, *before.remedies)}
+    order = dict.fromkeys(remedy.code for remedy in (*before.remedies, *finding.remedies))
+    return replace(
+        finding,
+        cause=GREW,
+        facts={**finding.facts, **known},
+        remedies=tuple(remedies[code] for code in order),
+    )
 
 
 def with_loser(

@@ -10,6 +10,8 @@ from cockpit.domain.models import HostName, RunId
 RunState: TypeAlias = Literal[
     "queued", "starting", "running", "ready", "stopping", "exited", "lost", "unreachable"
 ]
+HOLDING: frozenset[RunState] = frozenset({"running", "ready", "stopping", "unreachable"})
+"""States in which a run has its cards for itself."""
 FINAL_STATES: frozenset[RunState] = frozenset({"exited", "lost"})
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cockpit.config.paths import Home
-from cockpit.domain.models import HostName, HostSample
+from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.runs import HOLDING
 from cockpit.engine.api import IncidentStore
 from cockpit.engine.bounds import attempt
 from cockpit.engine.door import report_door
@@ -71,7 +72,7 @@ class Engine(RunsFace):
         self._desk = IncidentDesk(self._bus, self._clock)
         self._witness = Witness(self._fleet)
         self._desk.testify = self._witness.testify
-        self._watch = SampleWatch(self._desk)
+        self._watch = SampleWatch(self._desk, self._held)
         self._parts = EngineParts(
             home, self._hosts, self._clock, self._bus, self._fleet, self._desk
         )
@@ -205,6 +206,12 @@ class Engine(RunsFace):
         self._witness.take(sample, self._clock.wall_s())
         self._watch.take(sample)
         self._runs.sampled(sample)
+
+    def _held(self, host: HostName) -> Mapping[int, RunId]:
+        living = (
+            view for view in self._runs.store.all() if view.host == host and view.state in HOLDING
+        )
+        return {card: view.run for view in living for card in view.gpus}
 
     def _is_asking(self, host: HostName) -> bool:
         return self.person is not None and host in self.person.asked

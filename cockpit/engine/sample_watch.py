@@ -1,26 +1,54 @@
-"""Runs the sample detectors of every host and reports what they say: a full card, a lost one, an OOM kill."""
+"""Runs the sample detectors of every host and reports what they say: memory, cards, room, who holds what."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cockpit.domain.card_watch import CardWatch
 from cockpit.domain.detectors import HostWatch, Signal
+from cockpit.domain.holders_watch import HoldersWatch
 from cockpit.domain.incident_book import Place, key_of
 from cockpit.domain.memory_watch import MemoryWatch
-from cockpit.domain.models import HostName, HostSample
+from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.room_watch import RoomWatch
 from cockpit.engine.incident_desk import IncidentDesk
+
+Held: TypeAlias = Callable[[HostName], Mapping[int, RunId]]
+"""Of each card of a host that a living run reserved: the run."""
+
+
+@dataclass(slots=True)
+class _Watches:
+    """The detectors of one host."""
+
+    host: HostWatch = field(default_factory=HostWatch)
+    memory: MemoryWatch = field(default_factory=MemoryWatch)
+    cards: CardWatch = field(default_factory=CardWatch)
+    holders: HoldersWatch = field(default_factory=HoldersWatch)
+    room: RoomWatch = field(default_factory=RoomWatch)
+
+    def feed(self, sample: HostSample, held: Held) -> Iterable[Signal]:
+        yield from self.host.feed(sample)
+        yield from self.memory.feed(sample)
+        yield from self.cards.feed(sample)
+        yield from self.holders.feed(sample, lambda: held(sample.host))
+        yield from self.room.feed(sample)
 
 
 class SampleWatch:
-    def __init__(self, desk: IncidentDesk) -> None:
+    def __init__(self, desk: IncidentDesk, held: Held) -> None:
         self._desk = desk
-        self._watches: dict[HostName, tuple[HostWatch, MemoryWatch]] = {}
+        self._held = held
+        self._watches: dict[HostName, _Watches] = {}
 
     def take(self, sample: HostSample) -> None:
         watches = self._watches.get(sample.host)
         if watches is None:
-            watches = self._watches[sample.host] = (HostWatch(), MemoryWatch())
-        for watch in watches:
-            for signal in watch.feed(sample):
-                self._hear(sample.host, signal)
+            watches = self._watches[sample.host] = _Watches()
+        for signal in watches.feed(sample, self._held):
+            self._hear(sample.host, signal)
 
     def _hear(self, host: HostName, signal: Signal) -> None:
         if signal.action == "open":

@@ -255,6 +255,23 @@ CAUSES: Final[dict[str, str]] = {
     "gsp_timeout": _("The card's own firmware does not answer."),
     "memory_hardware": _("The card's memory or link has an error that cannot be corrected."),
     "pcie_errors": _("The PCIe link reports errors."),
+    "throttle_thermal": _("The card slows itself down because it is too hot."),
+    "throttle_power_brake": _(
+        "An external signal brakes the card: the server's power supply is at its limit."
+    ),
+    "throttle_slowdown": _(
+        "The card's own protection slows it down: heat, a power spike, or a bad cable."
+    ),
+    "rows_exhausted": _("The card has no spare rows left for its memory; it should be replaced."),
+    "row_remap_pending": _("A bad row of the card's memory is replaced at the next reset."),
+    "pcie_narrow": _(
+        "The PCIe link has {pcie_width} lanes of {pcie_width_max}, under load: a riser, a slot, or a bad contact."
+    ),
+    "pcie_slow": _("The PCIe link runs at generation {pcie_gen} of {pcie_gen_max}, under load."),
+    "nvlink_down": _("{nvlinks_up} of {nvlinks} NVLinks of the card are up."),
+    "clock_drop": _(
+        "The card runs at {sm_clock_mhz} MHz where {expected_mhz} are usual; neither heat nor its power limit says why."
+    ),
     # disks and files
     "disk_full": _(
         "No space, or no inodes, were left on the disk; the last checkpoint is probably cut off."
@@ -262,6 +279,7 @@ CAUSES: Final[dict[str, str]] = {
     "disk_low": _(
         "Hardly anything is free where the run writes: the next checkpoint, or its log, may fill it."
     ),
+    "inodes_low": _("Hardly any inodes are left: the disk holds too many small files."),
     "disk_too_small": _("The download is larger than what is free."),
     "disk_failing": _("A disk reports read or write errors."),
     "quota": _("The quota of this volume is used up."),
@@ -283,6 +301,18 @@ CAUSES: Final[dict[str, str]] = {
     "loss_scale_exhausted": _("The loss scale cannot go any lower: the run diverged in fp16."),
     "loss_scale_falling": _("Steps are skipped again and again because of overflows."),
     # memory over time
+    "grew_until_full": _(
+        "It leaked: its memory had been growing by {slope} an hour before there was none left."
+    ),
     "near_full": _("Use stayed above {open_pct} % for {for_s} s."),
     "memory_orphaned": _("Memory is held on the card and no process of it lives."),
+    "memory_elsewhere": _(
+        "Memory is held on the card and no process of this container has it: "
+        "a neighbour on a shared card, or a process that died."
+    ),
+    "memory_of_stranger": _("A process that is not the run's holds memory on its card."),
+    "host_near_full": _(
+        "Almost all memory of the host or container is in use; the kernel ends a process when it is full."
+    ),
+    "shm_near_full": _("Almost all of /dev/shm is in use; data loaders crash when it is full."),
 }

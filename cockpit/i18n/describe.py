@@ -18,6 +18,7 @@ from cockpit.i18n.incident_texts import (
     TITLES_BY_CAUSE,
     WHAT,
     WHAT_APP_XID,
+    WHAT_BY_CAUSE,
 )
 from cockpit.i18n.remedy_texts import REMEDIES
 from cockpit.i18n.sentences import Facts, fill, first_filled, join, listed
@@ -167,7 +168,7 @@ def _rank(finding: FindingLike) -> str:
 
 
 def _what(finding: FindingLike, facts: Facts) -> str:
-    templates = WHAT.get(finding.family, ())
+    templates = WHAT_BY_CAUSE.get(finding.cause) or WHAT.get(finding.family, ())
     if finding.facts.get("xid") in _APP_XIDS:
         templates = (WHAT_APP_XID,)
     sentences = [first_filled(templates, facts), fill(HELD_BY, facts)]

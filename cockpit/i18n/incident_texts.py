@@ -50,6 +50,20 @@ TITLES_BY_CAUSE: Final[dict[str, str]] = {
     "native_crash": _("Crashed in native code"),
     "server_errors": _("The server answers with errors"),
     "memory_orphaned": _("GPU memory is held by nobody"),
+    "memory_elsewhere": _("GPU memory is held by someone out of sight"),
+    "memory_of_stranger": _("Someone else is on the card"),
+    "host_near_full": _("Host memory is nearly full"),
+    "shm_near_full": _("Shared memory is nearly full"),
+    "inodes_low": _("A disk has hardly any inodes left"),
+    "throttle_thermal": _("A card is too hot and slows down"),
+    "throttle_power_brake": _("A card is braked by its server"),
+    "throttle_slowdown": _("A card slows itself down"),
+    "rows_exhausted": _("A card has no spare memory rows left"),
+    "row_remap_pending": _("A card wants a reset"),
+    "pcie_narrow": _("A card's PCIe link is too narrow"),
+    "pcie_slow": _("A card's PCIe link is slow"),
+    "nvlink_down": _("An NVLink is down"),
+    "clock_drop": _("A card's clock dropped"),
     "allocator_thrash": _("GPU memory is at its limit"),
 }
 
@@ -86,6 +100,7 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "shm": (
         _("{path}: {needed} did not fit"),
+        _("{path}: {in_use} of {total} used"),
         _("{path}"),
         _("pid {pid}, signal {signal}"),
         _("pid {pid}"),
@@ -93,6 +108,12 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
     "hardware": (
         _("Xid {xid} on {bus_id}: {xid_name}"),
         _("Xid {xid}: {xid_name}"),
+        _("{sm_clock_mhz} of {sm_clock_max_mhz} MHz at {temp_c} °C, GPU {gpu_index}"),
+        _("{new_errors} errors that ECC could not correct, GPU {gpu_index}"),
+        _("{new_rows} rows replaced, GPU {gpu_index}"),
+        _("x{pcie_width} of x{pcie_width_max}, GPU {gpu_index}"),
+        _("generation {pcie_gen} of {pcie_gen_max}, GPU {gpu_index}"),
+        _("{nvlinks_up} of {nvlinks} NVLinks up, GPU {gpu_index}"),
         _("{bus_id}"),
         _("GPU {gpu_index}"),
     ),
@@ -111,7 +132,12 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
         _("{path}"),
     ),
     "nan": (_("at step {step} of {total_steps}"), _("at step {step}")),
-    "near_full": (_("{in_use} of {total} used for {for_s} s"), _("{in_use} of {total} used")),
+    "near_full": (
+        _("{in_use} of {total} used for {for_s} s"),
+        _("{in_use} of {total} used"),
+        _("{held} of {total} held"),
+        _("process {holder_pid} holds {holder} of {total}"),
+    ),
     "hang": (),
     "leak": (_("+{slope}/h, full in about {eta}"), _("+{slope}/h")),
 }
@@ -144,6 +170,10 @@ WHAT: Final[dict[str, tuple[str, ...]]] = {
     ),
     "near_full": (_("{in_use} of {total} are in use; the next larger allocation fails."),),
 }
+WHAT_BY_CAUSE: Final[dict[str, tuple[str, ...]]] = {
+    "host_near_full": (_("{host_used} of {host_total} are in use."),),
+}
+"""In place of the family's words, for conditions that have not ended anything."""
 WHAT_APP_XID: Final = _(
     "The driver reports Xid {xid} on {bus_id}; usually the program's own fault."
 )

@@ -269,5 +269,12 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "check_checkpoint": (_("Check the weights for NaN."),),
     "fix_operation": (_("Mend the operation that is named."),),
     # memory over time
+    "find_holder": (
+        _("See who has the card open, with fuser -v /dev/nvidia* as root, and end what is yours."),
+    ),
+    "card_cooling": (_("Compare its temperature and fan with the other cards of the host."),),
+    "compare_cards": (
+        _("Run the same work on another card of the host, to see whether it follows the card."),
+    ),
     "watch_memory": (_("Keep an eye on it; it closes by itself when use falls."),),
 }

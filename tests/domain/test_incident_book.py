@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cockpit.domain.incident_book import MOST_EVIDENCE, MOST_INCIDENTS, IncidentBook
-from cockpit.domain.incidents import Evidence, Family, Finding, Incident, Severity
+from cockpit.domain.incidents import Evidence, Family, Finding, Incident, Remedy, Severity
 from cockpit.domain.models import HostName, RunId
 
 H, R, R2 = HostName("h"), RunId("r1"), RunId("r2")
@@ -183,3 +183,71 @@ def test_memory_is_bounded() -> None:
         book.take(finding(offset=None), 9000, host=H, run=R, evidence=(line,))
     kept = next(one for one in book.all() if one.run == R).evidence
     assert (kept[0].text, kept[-1].text, len(kept)) == ("line 0", "line 99", MOST_EVIDENCE)
+
+
+@pytest.mark.parametrize(
+    ("sign", "sign_cause", "end"),
+    [
+        ("near_full", "near_full", "gpu_oom"),
+        ("near_full", "full_soon", "gpu_oom"),
+        ("leak", "leak_gpu", "gpu_oom"),
+        ("host_oom", "host_near_full", "host_oom"),
+        ("shm", "shm_near_full", "shm"),
+        ("disk", "disk_low", "disk"),
+    ],
+)
+def test_what_ends_as_it_was_foreseen_is_one_incident_however_late(
+    sign: Family, sign_cause: str, end: Family
+) -> None:
+    book = IncidentBook()
+    early = replace(finding(sign, "sign", "warning", offset=None), cause=sign_cause)
+    book.take(early, 10, host=H)
+    told = book.take(finding(end, "the-end"), 9000, host=H, run=R)
+    assert [(now.finding.signature, now.state) for now, _ in told] == [
+        ("the-end", "open"),
+        ("sign", "closed"),
+    ]
+    assert len(opened(book)) == 1
+
+
+def test_an_end_that_nobody_foresaw_there_leaves_the_signs_of_elsewhere() -> None:
+    book = IncidentBook()
+    low = replace(finding("disk", "disk-low", "warning", offset=None), cause="disk_low")
+    book.take(low, 10, host=HostName("other"))
+    book.take(finding("disk", "enospc"), 20, host=H, run=R)
+    assert len(opened(book)) == 2
+
+
+def test_a_leak_stays_the_cause_of_the_oom_that_it_led_to() -> None:
+    book = IncidentBook()
+    leak = Finding(
+        "leak",
+        "memory-trend-7",
+        "warning",
+        {"slope_mib_per_h": 412.0},
+        cause="leak_gpu",
+        remedies=(Remedy("detach_what_is_kept"),),
+    )
+    book.take(leak, 10, host=H, gpu=0, run=R)
+    end = replace(finding(), cause="too_big", remedies=(Remedy("smaller_batch"),))
+    book.take(end, 9000, host=H, gpu=0, run=R)
+    book.take(end, 9001, host=H, gpu=0, run=R)
+    [one] = opened(book)
+    assert (one.family, one.finding.cause) == ("gpu_oom", "grew_until_full")
+    assert one.finding.facts["slope_mib_per_h"] == 412.0
+    assert [remedy.code for remedy in one.finding.remedies] == [
+        "detach_what_is_kept",
+        "smaller_batch",
+    ]
+
+
+def test_a_disk_that_both_the_run_and_its_host_see_is_one_and_two_disks_are_two() -> None:
+    book = IncidentBook()
+    low = replace(finding("disk", "disk-low", "warning", offset=None), cause="disk_low")
+    book.take(low, 10, host=H, run=R)
+    book.take(replace(low, signature="disk-low:/data"), 500, host=H)
+    assert len(opened(book)) == 1
+    both = IncidentBook()
+    both.take(replace(low, signature="disk-low:/"), 10, host=H)
+    both.take(replace(low, signature="disk-low:/data"), 500, host=H)
+    assert len(opened(both)) == 2
