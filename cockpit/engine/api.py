@@ -14,6 +14,7 @@ from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.runs import RunView
 from cockpit.engine.events import OnEvent
 from cockpit.engine.fleet import FleetStore
+from cockpit.engine.incidents_api import IncidentsApi
 
 if TYPE_CHECKING:  # pydantic loads after the first paint
     from cockpit.config.hosts import HostSpec
@@ -225,23 +226,7 @@ class RunStore(Protocol):
     def get(self, run: RunId) -> RunView | None: ...
 
 
-class IncidentStore(Protocol):
-    """Every incident of this session, under one version counter."""
-
-    @property
-    def version(self) -> int: ...
-
-    def all(self) -> Sequence[Incident]:
-        """Sorted as a person should read them: fatal open, warning open, seen, the rest."""
-
-    def get(self, key: str) -> Incident | None: ...
-
-    def set_state(
-        self, key: str, state: Literal["open", "seen", "closed"], why: str = ""
-    ) -> None: ...
-
-
-class EngineApi(Protocol):
+class EngineApi(IncidentsApi, Protocol):
     """One engine, used by the TUI and by headless alike. All of it runs on one asyncio loop."""
 
     @property
@@ -249,9 +234,6 @@ class EngineApi(Protocol):
 
     @property
     def runs(self) -> RunStore: ...
-
-    @property
-    def incidents(self) -> IncidentStore: ...
 
     @property
     def hosts(self) -> dict[HostName, HostSpec]: ...

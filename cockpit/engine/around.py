@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cockpit.domain.budget import Price
 from cockpit.domain.incidents import Finding, Incident
 from cockpit.domain.models import RunId
+from cockpit.domain.mutes import mute_of
 from cockpit.domain.runs import RunView
 from cockpit.engine.around_words import end_message, facts_of, hook_words, is_news, limits_of
 from cockpit.engine.bounds import end
@@ -146,7 +147,7 @@ class AroundRuns:
             return
         if not (profile.hooks.on_incident or profile.notify.urls):
             return
-        if not await self._may_tell(incident):
+        if await self._is_muted(incident) or not await self._may_tell(incident):
             return
         words = describe_incident(incident)
         work = []
@@ -164,6 +165,11 @@ class AroundRuns:
             message = Message(title, body, _KINDS[incident.severity])
             work.append(self._tell(view, profile, message))
         await asyncio.gather(*work)
+
+    async def _is_muted(self, incident: Incident) -> bool:
+        """By a rule of any cockpit on this computer, one that was made a moment ago included."""
+        rules = await self._past.history.mutes()
+        return bool(mute_of(incident, rules or (), self._parts.clock.wall_s()))
 
     async def _may_tell(self, incident: Incident) -> bool:
         """One that comes and goes is told seldom; one that stands in the log is told once, however often the log

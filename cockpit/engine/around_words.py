@@ -51,7 +51,7 @@ def limits_of(profile: Profile) -> Limits:
 def is_news(event: IncidentChanged) -> bool:
     """It opened, or grew worse; of notices only money's is worth a message."""
     incident, before = event.incident, event.before
-    if incident.state not in OPEN_STATES:
+    if incident.state not in OPEN_STATES or incident.mute:
         return False
     if incident.severity == "notice" and incident.family != "cost":
         return False

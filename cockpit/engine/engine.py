@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.runs import HOLDING
-from cockpit.engine.api import IncidentStore
-from cockpit.engine.bounds import attempt
+from cockpit.engine.bounds import attempt, end
 from cockpit.engine.door import report_door
 from cockpit.engine.events import EventBus, OnEvent
 from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
+from cockpit.engine.incidents_api import IncidentStore
+from cockpit.engine.incidents_face import IncidentsFace
 from cockpit.engine.link import LinkParts
 from cockpit.engine.links import Links
 from cockpit.engine.person import Person
@@ -50,7 +51,7 @@ async def open_engine(
     return Engine(home, hosts, ask_secret=ask_secret, wiring=wiring)
 
 
-class Engine(RunsFace):
+class Engine(RunsFace, IncidentsFace):
     """Implements EngineApi on one asyncio loop."""
 
     def __init__(
@@ -79,6 +80,9 @@ class Engine(RunsFace):
         self._runs = self._wiring.make_runs(self._parts)
         self._bus.subscribe(self._runs.heard)
         self._reloading = asyncio.Lock()
+        self._muting = asyncio.Lock()
+        self._unkept = {}
+        self._learning: asyncio.Future[None] | None = None
         self._links = Links(self._link_parts(), interval_s)
 
     def _link_parts(self) -> LinkParts:
@@ -107,11 +111,14 @@ class Engine(RunsFace):
         await self._links.set_hosts(self._hosts.values())
         self._links.start()
         self._runs.begin()
+        self._learning = asyncio.ensure_future(self.refresh_mutes())
 
     async def close(self) -> None:
         await attempt(CLOSE_LIMIT_S, self._close())
 
     async def _close(self) -> None:
+        if self._learning is not None:
+            await end(self._learning)
         await attempt(RUNS_CLOSE_LIMIT_S, self._runs.close())
         await self._links.close()
 

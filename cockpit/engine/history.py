@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from cockpit.config.paths import ensure_private_dir, tilde
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import RunId
+from cockpit.domain.mutes import Mute
 from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.clock import Clock
@@ -80,6 +81,18 @@ class History:
         await self.flush()
         return await self._asked(lambda database: database.incidents(run), [])
 
+    async def newest_incidents(self, limit: int) -> Sequence[Incident]:
+        """Of every run and host, the newest first."""
+        await self.flush()
+        return await self._asked(lambda database: database.newest_incidents(limit), [])
+
+    async def mutes(self) -> Sequence[Mute] | None:
+        """Every rule; None when they cannot be read."""
+        nothing: Sequence[Mute] | None = None
+        if self._database is None and not self._path.exists():
+            return ()
+        return await self._asked(lambda database: database.mutes(), nothing)
+
     # -- writing ---------------------------------------------------------------------------
 
     def take(self, past: PastRun) -> None:
@@ -111,6 +124,13 @@ class History:
             return database.save_remark(past.run, remark)
 
         return await self._asked(save, False)
+
+    async def keep_mute(self, mute: Mute) -> bool:
+        """False when it could not be kept."""
+        return await self._asked(lambda database: database.save_mute(mute), False)
+
+    async def drop_mute(self, mute_id: str) -> bool:
+        return await self._asked(lambda database: database.drop_mute(mute_id), False)
 
     async def claim(self, what: str, again_after_s: float | None = None) -> bool:
         """Whether it is for us to act, and for no other cockpit of this computer."""

@@ -9,6 +9,7 @@ from cockpit.domain.incident_book import OPEN_STATES, Change, IncidentBook, Plac
 from cockpit.domain.incident_proof import Proof
 from cockpit.domain.incidents import Evidence, Finding, Incident
 from cockpit.domain.models import HostName, RunId
+from cockpit.domain.mutes import MOST_MUTES, Mute, mute_of, next_end_s
 from cockpit.engine.clock import Clock
 from cockpit.engine.events import EventBus, IncidentChanged
 
@@ -25,12 +26,16 @@ class IncidentDesk:
         self._book = IncidentBook()
         self._bus = bus
         self._clock = clock
+        self._mutes: tuple[Mute, ...] = ()
+        self._mutes_end_s = float("inf")
 
     @property
     def version(self) -> int:
         return self._book.version
 
     def all(self) -> Sequence[Incident]:
+        if self._clock.wall_s() >= self._mutes_end_s:
+            self.set_mutes(self._mutes)
         return self._book.all()
 
     def get(self, key: str) -> Incident | None:
@@ -53,7 +58,29 @@ class IncidentDesk:
             finding, at_s, host=host, gpu=gpu, run=run, profile=profile, evidence=evidence
         ):
             incident = self._witnessed(change, at_s) if is_live else change[0]
+            incident = self._quieted(incident, at_s)
             self._bus.publish(IncidentChanged(incident, change[1], at_s))
+
+    @property
+    def mutes(self) -> Sequence[Mute]:
+        """The rules that hold, the newest first."""
+        return self._mutes
+
+    def set_mutes(self, mutes: Iterable[Mute]) -> None:
+        """From now on these; those that are over are dropped. Whoever falls silent or speaks again is told."""
+        at_s = self._clock.wall_s()
+        valid = {one.id: one for one in mutes if not one.is_over(at_s)}
+        newest = sorted(valid.values(), key=lambda one: -one.since_s)
+        self._mutes = tuple(newest[:MOST_MUTES])
+        self._mutes_end_s = next_end_s(self._mutes)
+        for before in self._book.all():
+            after = self._quieted(before, at_s)
+            if after != before:
+                self._bus.publish(IncidentChanged(after, before, at_s))
+
+    def _quieted(self, incident: Incident, at_s: float) -> Incident:
+        rule = mute_of(incident, self._mutes, at_s)
+        return self._book.amend(incident.key, mute=rule) or incident
 
     def remember(self, incidents: Iterable[Incident]) -> None:
         """What earlier sessions knew and decided."""

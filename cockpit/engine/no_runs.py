@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.mutes import Mute
 from cockpit.domain.past_runs import PastRun
 from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
     LogHit,
+    LogLine,
     LogPart,
     ProfileEntry,
     RunLog,
@@ -84,6 +86,26 @@ class NoRuns:
 
     async def past_incidents(self, run: RunId) -> Sequence[Incident]:
         return ()
+
+    async def earlier_incidents(self, limit: int) -> Sequence[Incident]:
+        return ()
+
+    async def log_context(
+        self, incident: Incident, offset: int, before: int, after: int
+    ) -> Sequence[LogLine]:
+        return ()
+
+    async def masked_text(self, incident: Incident, text: str) -> str:
+        return text
+
+    async def read_mutes(self) -> Sequence[Mute] | None:
+        return None
+
+    async def keep_mute(self, mute: Mute) -> bool:
+        return False
+
+    async def drop_mute(self, mute_id: str) -> bool:
+        return False
 
     async def set_remark(self, run: RunId, remark: str) -> None:
         raise RunUnknown(run=run)

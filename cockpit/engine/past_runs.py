@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WRITE_EVERY_S: Final = 10.0
 """A step or a size that changed is written this often at most; a state at once."""
 REMARK_CHARS: Final = 200
+REMEMBERED_INCIDENTS: Final = 500
 
 
 class PastRuns:
@@ -58,6 +59,7 @@ class PastRuns:
             if past.view.started_s is not None:
                 self._started(past.run, past.view.started_s)
         self._book.remember(as_unreachable(past).view for past in self.history.known.values())
+        self._parts.incidents.remember(await self.history.newest_incidents(REMEMBERED_INCIDENTS))
         self.is_loaded.set()
 
     async def recall(self, run: RunId) -> None:

@@ -36,6 +36,7 @@ from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
 from cockpit.engine.mirror_room import LogCopies
 from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
+from cockpit.engine.runs_incidents import RunsIncidents
 from cockpit.engine.runs_logs import RunsLogs
 from cockpit.engine.runs_past import RunsPast
 from cockpit.engine.services import RunsService
@@ -65,7 +66,7 @@ def full_runs(parts: EngineParts, *, follow_live: bool = True) -> RunsService:
     return Runs(parts, make_agent, random.random, make_sh_agent, follow_live=follow_live)
 
 
-class Runs(RunsLogs, RunsPast):
+class Runs(RunsLogs, RunsPast, RunsIncidents):
     """The RunsService of an engine that starts jobs: the engine tells it of links, front ends ask it."""
 
     def __init__(

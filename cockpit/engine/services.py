@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.mutes import Mute
 from cockpit.domain.past_runs import PastRun
 from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
     LogHit,
+    LogLine,
     LogPart,
     ProfileEntry,
     RunLog,
@@ -82,6 +84,21 @@ class RunsService(Protocol):
     def past_run(self, run: RunId) -> PastRun | None: ...
 
     async def past_incidents(self, run: RunId) -> Sequence[Incident]: ...
+
+    async def earlier_incidents(self, limit: int) -> Sequence[Incident]: ...
+
+    async def log_context(
+        self, incident: Incident, offset: int, before: int, after: int
+    ) -> Sequence[LogLine]: ...
+
+    async def masked_text(self, incident: Incident, text: str) -> str: ...
+
+    async def read_mutes(self) -> Sequence[Mute] | None:
+        """None when they cannot be read."""
+
+    async def keep_mute(self, mute: Mute) -> bool: ...
+
+    async def drop_mute(self, mute_id: str) -> bool: ...
 
     async def set_remark(self, run: RunId, remark: str) -> None: ...
 

@@ -16,7 +16,9 @@ from cockpit.config.files import locked
 from cockpit.config.paths import tilde
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import RunId
+from cockpit.domain.mutes import MOST_MUTES, Mute
 from cockpit.domain.past_runs import Origin, PastRun
+from cockpit.engine import store_incidents
 from cockpit.engine import store_rows as rows
 from cockpit.engine.store_schema import NotOurs, migrate
 from cockpit.errors import StorageError
@@ -68,8 +70,19 @@ class Database:
     def save_incidents(self, incidents: Iterable[Incident]) -> None:
         with self._transaction() as connection:
             connection.executemany(
-                rows.SAVE_INCIDENT, [rows.incident_row(one) for one in incidents]
+                store_incidents.SAVE_INCIDENT,
+                [store_incidents.incident_row(one) for one in incidents],
             )
+
+    def save_mute(self, mute: Mute) -> bool:
+        with self._transaction() as connection:
+            connection.execute(store_incidents.SAVE_MUTE, store_incidents.mute_row(mute))
+            return True
+
+    def drop_mute(self, mute_id: str) -> bool:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM mutes WHERE id = ?", (mute_id,))
+            return True
 
     def claim(self, what: str, wall_s: float, again_after_s: float | None = None) -> bool:
         """True for one caller of all processes, ever or once in `again_after_s`: it is the one that acts."""
@@ -94,6 +107,7 @@ class Database:
                 (MOST_RUNS,),
             )
             connection.execute("DELETE FROM incidents WHERE last_s < ?", (wall_s - KEPT_S,))
+            connection.execute("DELETE FROM mutes WHERE until_s < ?", (wall_s,))
             connection.execute("DELETE FROM claims WHERE at_s < ?", (wall_s - KEPT_S,))
             connection.execute(
                 "DELETE FROM incidents WHERE (key, occasion) IN "
@@ -119,12 +133,26 @@ class Database:
 
     def incidents(self, run: RunId) -> list[Incident]:
         """Of one run, the newest first."""
+        return self._incidents("WHERE run = ? ORDER BY last_s DESC LIMIT 200", (run,))
+
+    def newest_incidents(self, limit: int) -> list[Incident]:
+        """Of all runs and hosts, the newest first."""
+        return self._incidents("ORDER BY last_s DESC LIMIT ?", (limit,))
+
+    def mutes(self) -> list[Mute]:
+        """Every rule, over or not, the newest first."""
         with self._told():
             found = self._connection.execute(
-                f"SELECT {rows.INCIDENT_COLUMNS} FROM incidents WHERE run = ? ORDER BY last_s DESC LIMIT 200",
-                (run,),
+                f"SELECT {store_incidents.MUTE_COLUMNS} FROM mutes ORDER BY since_s DESC LIMIT ?",
+                (MOST_MUTES,),
             ).fetchall()
-        return [one for row in found if (one := rows.read_incident(row)) is not None]
+        return [one for row in found if (one := store_incidents.read_mute(row)) is not None]
+
+    def _incidents(self, which: str, values: Sequence[object]) -> list[Incident]:
+        with self._told():
+            query = f"SELECT {store_incidents.INCIDENT_COLUMNS} FROM incidents {which}"
+            found = self._connection.execute(query, values).fetchall()
+        return [one for row in found if (one := store_incidents.read_incident(row)) is not None]
 
     def _runs(self, which: str, values: Sequence[object]) -> list[PastRun]:
         with self._told():

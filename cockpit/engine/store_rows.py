@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Final, TypeVar, get_args
 
-from cockpit.domain.incidents import Family, Finding, Incident, IncidentState, Severity
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.run_ids import is_run_id
@@ -18,6 +17,7 @@ T = TypeVar("T")
 
 MOST_CHARS: Final = 4096
 MOST_ITEMS: Final = 256
+MOST_TEXT: Final = 512 * 1024
 _RUN: Final = (
     "run", "host", "profile", "kind", "state", "code", "signal", "reason", "ended_by", "claimed_s",
     "started_s", "ended_s", "seen_s", "log_bytes", "degraded", "gpus", "leftover_pids", "command",
@@ -25,11 +25,6 @@ _RUN: Final = (
     "attempt",
 )  # fmt: skip
 RUN_COLUMNS: Final = ", ".join((*_RUN, "origin IS NOT NULL"))
-_INCIDENT: Final = (
-    "key", "opened_s", "last_s", "run", "host", "gpu", "profile", "family", "signature", "severity",
-    "state", "state_why", "count", "facts", "line", "offset", "text",
-)  # fmt: skip
-INCIDENT_COLUMNS: Final = ", ".join(_INCIDENT)
 _PRICE: Final = ("price_per_h", "currency")
 """What the host cost when the run was first seen: a later price is another bill's."""
 _KEPT: Final = ("progress", "claimed_s", "started_s", *_PRICE)
@@ -58,23 +53,17 @@ SAVE_RUN: Final = (
     "(runs.state = 'exited' AND excluded.state != 'exited')"
     f" OR (runs.state IN {_FINAL} AND excluded.state NOT IN {_FINAL})))"
 )
-SAVE_INCIDENT: Final = (
-    f"INSERT INTO incidents (occasion, {', '.join(_INCIDENT)})"
-    f" VALUES (?, {', '.join('?' * len(_INCIDENT))}) ON CONFLICT (key, occasion) DO UPDATE SET "
-    + ", ".join(f"{column} = excluded.{column}" for column in _INCIDENT[2:])
-    + " WHERE excluded.last_s >= incidents.last_s"
-)
 
 
 def run_row(past: PastRun) -> tuple[object, ...]:
     view = past.view
     return (
-        view.run, _cut(view.host), _cut(view.profile), _cut(view.kind), view.state, view.code,
-        view.signal, _cut(view.reason), view.by, view.claimed_s, view.started_s, view.ended_s,
-        past.seen_s, view.log_bytes, _cut(view.degraded), _items(view.gpus),
+        view.run, cut(view.host), cut(view.profile), cut(view.kind), view.state, view.code,
+        view.signal, cut(view.reason), view.by, view.claimed_s, view.started_s, view.ended_s,
+        past.seen_s, view.log_bytes, cut(view.degraded), _items(view.gpus),
         _items(view.leftover_pids), _items(view.command), _items(view.tags), _items(view.notes),
         None if view.progress == Progress() else json.dumps(asdict(view.progress)),
-        past.price_per_h, past.currency, _cost(past), _cut(view.remark), view.attempt,
+        past.price_per_h, past.currency, _cost(past), cut(view.remark), view.attempt,
     )  # fmt: skip
 
 
@@ -88,38 +77,38 @@ def _cost(past: PastRun) -> float | None:
 def read_run(row: Sequence[object]) -> PastRun | None:
     """None for a row that is no run."""
     found: dict[str, Any] = dict(zip((*_RUN, "has_origin"), row, strict=True))
-    run, state, seen_s = found["run"], found["state"], _number(found["seen_s"])
+    run, state, seen_s = found["run"], found["state"], number(found["seen_s"])
     if not isinstance(run, str) or not is_run_id(run) or state not in get_args(RunState):
         return None
     view = RunView(
         run=RunId(run),
-        profile=_line(found["profile"]) or "",
-        kind=_line(found["kind"]) or "",
-        host=HostName(_line(found["host"]) or "?"),
+        profile=line_of(found["profile"]) or "",
+        kind=line_of(found["kind"]) or "",
+        host=HostName(line_of(found["host"]) or "?"),
         state=state,
-        gpus=tuple(_whole(item) or 0 for item in _list(found["gpus"])),
-        code=_whole(found["code"]),
-        signal=_whole(found["signal"]),
-        reason=_line(found["reason"]),
+        gpus=tuple(whole(item) or 0 for item in _list(found["gpus"])),
+        code=whole(found["code"]),
+        signal=whole(found["signal"]),
+        reason=line_of(found["reason"]),
         by=found["ended_by"] if found["ended_by"] in ("job", "cockpit") else None,
-        claimed_s=_number(found["claimed_s"]),
-        started_s=_number(found["started_s"]),
-        ended_s=_number(found["ended_s"]),
-        log_bytes=_whole(found["log_bytes"]),
-        degraded=_line(found["degraded"]),
-        attempt=_whole(found["attempt"]) or 1,
-        leftover_pids=tuple(_whole(item) or 0 for item in _list(found["leftover_pids"])),
+        claimed_s=number(found["claimed_s"]),
+        started_s=number(found["started_s"]),
+        ended_s=number(found["ended_s"]),
+        log_bytes=whole(found["log_bytes"]),
+        degraded=line_of(found["degraded"]),
+        attempt=whole(found["attempt"]) or 1,
+        leftover_pids=tuple(whole(item) or 0 for item in _list(found["leftover_pids"])),
         progress=_progress(found["progress"]),
         command=_lines(found["command"]),
         tags=_lines(found["tags"]),
         notes=_pairs(found["notes"]),
-        remark=_line(found["remark"]) or "",
+        remark=line_of(found["remark"]) or "",
     )
     return PastRun(
         view,
         seen_s or 0.0,
-        _number(found["price_per_h"]),
-        _line(found["currency"]),
+        number(found["price_per_h"]),
+        line_of(found["currency"]),
         has_origin=bool(found["has_origin"]),
     )
 
@@ -129,90 +118,43 @@ def origin_text(origin: Origin) -> str:
 
 
 def read_origin(text: object) -> Origin | None:
-    value = _json(text)
+    value = parsed(text)
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         return None
     gpus = value.get("gpus")
     return Origin(
         text=value["text"],
-        name=_line(value.get("name")) or "profile",
-        file=_line(value.get("file")),
-        base_dir=_line(value.get("base_dir")),
+        name=line_of(value.get("name")) or "profile",
+        file=line_of(value.get("file")),
+        base_dir=line_of(value.get("base_dir")),
         overrides=tuple(one for one in value.get("overrides") or () if isinstance(one, str)),
         hosts=tuple(one for one in value.get("hosts") or () if isinstance(one, str)),
-        gpus=tuple(_whole(one) or 0 for one in gpus) if isinstance(gpus, list) else None,
-        sha256=_line(value.get("sha256")) or "",
+        gpus=tuple(whole(one) or 0 for one in gpus) if isinstance(gpus, list) else None,
+        sha256=line_of(value.get("sha256")) or "",
         notified=value.get("notified") is True,
         masked=value.get("masked") is True,
     )
 
 
-def incident_row(one: Incident) -> tuple[object, ...]:
-    """One of a run is the same for every cockpit that reads its log; a host has one each time it opens."""
-    finding = one.finding
-    return (
-        0.0 if one.run is not None else one.opened_s,
-        _cut(one.key), one.opened_s, one.last_s, one.run, _cut(one.host), one.gpu,
-        _cut(one.profile), one.family,
-        _cut(finding.signature), one.severity, one.state, _cut(one.state_why), one.count,
-        json.dumps(dict(finding.facts)), finding.line, finding.offset, _cut(finding.text),
-    )  # fmt: skip
-
-
-def read_incident(row: Sequence[object]) -> Incident | None:
-    found: dict[str, Any] = dict(zip(_INCIDENT, row, strict=True))
-    known = (
-        found["family"] in get_args(Family)
-        and found["severity"] in get_args(Severity)
-        and found["state"] in get_args(IncidentState)
-    )
-    if not known:
-        return None
-    facts = _json(found["facts"])
-    finding = Finding(
-        family=found["family"],
-        signature=_line(found["signature"]) or "",
-        severity=found["severity"],
-        facts=facts if isinstance(facts, dict) else {},
-        line=_whole(found["line"]),
-        offset=_whole(found["offset"]),
-        text=_line(found["text"]) or "",
-    )
-    host, run = _line(found["host"]), _line(found["run"])
-    return Incident(
-        key=_line(found["key"]) or "",
-        finding=finding,
-        opened_s=_number(found["opened_s"]) or 0.0,
-        last_s=_number(found["last_s"]) or 0.0,
-        count=_whole(found["count"]) or 1,
-        host=None if host is None else HostName(host),
-        gpu=_whole(found["gpu"]),
-        run=None if run is None else RunId(run),
-        profile=_line(found["profile"]),
-        state=found["state"],
-        state_why=_line(found["state_why"]) or "",
-    )
-
-
-def _cut(text: str | None) -> str | None:
+def cut(text: str | None) -> str | None:
     """Short enough, and such as SQLite takes: half a surrogate pair is no text."""
     return None if text is None else text[:MOST_CHARS].encode("utf-8", "replace").decode()
 
 
 def _items(items: Sequence[object]) -> str:
-    kept = [_cut(one) if isinstance(one, str) else one for one in items[:MOST_ITEMS]]
+    kept = [cut(one) if isinstance(one, str) else one for one in items[:MOST_ITEMS]]
     return json.dumps(kept)
 
 
-def _json(text: object) -> object:
+def parsed(text: object) -> object:
     try:
-        return json.loads(text) if isinstance(text, str) else None
+        return json.loads(text) if isinstance(text, str) and len(text) <= MOST_TEXT else None
     except (ValueError, RecursionError):
         return None
 
 
 def _list(text: object) -> list[object]:
-    value = _json(text)
+    value = parsed(text)
     return value[:MOST_ITEMS] if isinstance(value, list) else []
 
 
@@ -230,22 +172,24 @@ def _pairs(text: object) -> tuple[tuple[str, str], ...]:
 
 
 def _progress(text: object) -> Progress:
-    value = _json(text)
+    value = parsed(text)
     told: Mapping[str, object] = value if isinstance(value, dict) else {}
     wanted: dict[str, Callable[[object], object]] = {
-        "step": _whole, "total_steps": _whole, "epoch": _number, "loss": _number,
-        "step_s": _number, "tokens_s": _number, "eta_s": _number,
+        "step": whole, "total_steps": whole, "epoch": number, "loss": number,
+        "step_s": number, "tokens_s": number, "eta_s": number,
     }  # fmt: skip
     return Progress(**{name: read(told.get(name)) for name, read in wanted.items()})  # type: ignore[arg-type]
 
 
-def _line(value: object) -> str | None:
+def line_of(value: object) -> str | None:
     return safe_line(value) if isinstance(value, str) else None
 
 
-def _whole(value: object) -> int | None:
+def whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def number(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if abs(value) < 1e300 else None

@@ -34,7 +34,15 @@ _V1: Final = (
     "CREATE TABLE claims (what TEXT PRIMARY KEY, at_s REAL NOT NULL) WITHOUT ROWID",
 )
 _V2: Final = ("ALTER TABLE runs ADD COLUMN attempt INTEGER NOT NULL DEFAULT 1",)
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_V1, _V2)
+_V3: Final = (
+    "ALTER TABLE incidents ADD COLUMN detail TEXT",
+    "ALTER TABLE incidents ADD COLUMN proof TEXT",
+    """CREATE TABLE mutes (
+        id TEXT PRIMARY KEY, family TEXT NOT NULL, signature TEXT NOT NULL, severity TEXT NOT NULL,
+        since_s REAL NOT NULL, until_s REAL, host TEXT, gpu INTEGER, run TEXT, why TEXT NOT NULL
+    ) WITHOUT ROWID""",
+)
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_V1, _V2, _V3)
 """The statements that lead from each version to the next, the first of them from an empty file."""
 VERSION: Final = len(MIGRATIONS)
 

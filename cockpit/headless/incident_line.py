@@ -39,7 +39,8 @@ def finding_fields(
 def incident_fields(incident: Incident) -> dict[str, object]:
     with english():
         fields = finding_fields(incident.finding, incident.host, incident.gpu)
-    return {**fields, "state": incident.state, "count": incident.count}
+    told: dict[str, object] = {**fields, "state": incident.state, "count": incident.count}
+    return {**told, "muted": True} if incident.mute else told
 
 
 def incident_text(incident: Incident) -> str:

@@ -72,7 +72,7 @@ class RunTeller:
 
     async def event(self, event: Event) -> None:
         if isinstance(event, IncidentChanged):
-            words = incident_text(event.incident)
+            words = "" if event.incident.mute else incident_text(event.incident)
             await self._event("incident", incident_fields(event.incident), words)
         elif isinstance(event, RunChanged):
             await self._changed(event.view)

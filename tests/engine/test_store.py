@@ -273,3 +273,94 @@ def test_rows_that_a_stranger_changed_are_harmless(path: Path) -> None:
     (found,) = Database(path).newest()
     assert (found.view.gpus, found.view.code) == ((), None)
     assert "\x1b" not in "".join(found.view.command)
+
+
+def full_incident() -> Incident:
+    """With all that an incident can have."""
+    from cockpit.domain.incident_proof import Curve, Holder, Proof, Step
+    from cockpit.domain.incidents import Evidence, Remedy
+
+    remedy = Remedy("batch_smaller", {"from": 8, "to": 4}, {"command.argv": ["a", 4]})
+    finding = Finding(
+        "gpu_oom", "torch", "fatal", {"tried_mib": 1792, "share": 0.5}, 7, 99, "CUDA out of memory",
+        cause="activations", remedies=(remedy, Remedy("offload")), rank=3,
+    )  # fmt: skip
+    curve = Curve("gpu", 5.0, 100.0, (None, 1.0, 2.5), 24_000.0, "card", 1)
+    proof = Proof(curve, (Holder(41, "python", "root", 900, "r"), Holder(42)), {"driver": "550"})
+    return Incident(
+        key=f"run:{RUN}/gpu_oom/torch", finding=finding, opened_s=90.0, last_s=95.0, count=2,
+        host=HostName("h"), gpu=1, run=RUN, profile="qwen-lora",
+        evidence=(Evidence(91.0, "log", "a line", 99, 7), Evidence(None, "nvml", "b")),
+        state="seen", steps=(Step(90.0, "open"), Step(94.0, "seen", "looked")), proof=proof,
+        recording="h-1.rec",
+    )  # fmt: skip
+
+
+def test_an_incident_comes_back_with_its_proof_and_what_became_of_it(path: Path) -> None:
+    one = full_incident()
+    Database(path).save_incidents([one])
+    assert Database(path).newest_incidents(10) == [one]
+    assert Database(path).incidents(RUN) == [one]
+
+
+def test_a_cockpit_that_saw_nothing_takes_no_proof_away(path: Path) -> None:
+    one = full_incident()
+    database = Database(path)
+    database.save_incidents([one])
+    database.save_incidents([replace(one, proof=None, count=3)])
+    found = database.newest_incidents(1)[0]
+    assert found.count == 3 and found.proof == one.proof
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "null", "[]", "7", "{", '{"evidence": 3, "steps": {}, "remedies": [[1]]}',
+        '{"evidence": [[1, 2, 3, 4, 5]], "remedies": [[null, [], 9]], "steps": [["x", 1, 2]]}',
+        '{"curve": {"kind": "gpu", "step_s": 5, "values": [1, "x", NaN]}}',
+        '{"company": [1, {"pid": "x"}], "machine": {"a": 1}, "curve": []}',
+        '{"rank": ' + "9" * 400 + '}',
+    ],
+    ids=lambda detail: detail[:24],
+)  # fmt: skip
+def test_a_strange_detail_is_read_as_what_can_be_read(path: Path, detail: str) -> None:
+    Database(path).save_incidents([full_incident()])
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE incidents SET detail = ?, proof = ?", (detail, detail))
+    connection.commit()
+    found = Database(path).newest_incidents(5)
+    assert [one.family for one in found] == ["gpu_oom"]
+
+
+def test_mutes_are_kept_replaced_taken_back_and_forgotten_when_over(path: Path) -> None:
+    from cockpit.domain.mutes import mute_for
+
+    one = full_incident()
+    database = Database(path)
+    hour = mute_for(one, "host", 100.0, 3600.0, "known")
+    ever = mute_for(one, "everywhere", 101.0, None)
+    assert database.save_mute(hour) and database.save_mute(ever)
+    assert Database(path).mutes() == [ever, hour]
+    database.save_mute(replace(hour, until_s=9e9))
+    assert {rule.until_s for rule in database.mutes()} == {9e9, None}
+    assert database.drop_mute(ever.id)
+    database.save_mute(hour)
+    database.prune(100.0 + 3601)
+    assert database.mutes() == []
+
+
+def test_an_older_layout_with_incidents_is_brought_up_to_date(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    for statements in MIGRATIONS[:2]:
+        for statement in statements:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {2}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(
+        "INSERT INTO incidents VALUES ('k', 0, 1, 2, NULL, 'h', 0, NULL, 'nan', 's', 'fatal', "
+        "'open', '', 1, '{}', NULL, NULL, 'text')"
+    )
+    connection.commit()
+    connection.close()
+    found = Database(path).newest_incidents(5)
+    assert [(one.key, one.proof, one.steps) for one in found] == [("k", None, ())]

@@ -11,6 +11,7 @@ from cockpit.config.hosts import HostSpec
 from cockpit.config.pasted import parse_pasted
 from cockpit.domain.incidents import Evidence, Finding, Incident, Remedy
 from cockpit.domain.models import HostName, HostSample, LinkState, RunId
+from cockpit.domain.mutes import Mute, mute_of
 from cockpit.domain.past_runs import PastRun
 from cockpit.domain.runs import Progress, RunView
 from cockpit.engine.api import (
@@ -150,6 +151,12 @@ class FakeEngine:
         self.whole_log = ""
         self.past_runs: dict[RunId, PastRun] = {}
         self.remembered: dict[RunId, Sequence[Incident]] = {}
+        self.earlier: Sequence[Incident] = ()
+        self.contexts: dict[int, Sequence[LogLine]] = {}
+        """By offset: the lines around it."""
+        self.mutes: tuple[Mute, ...] = ()
+        self.keeps_mutes = True
+        self.secret = ""
         self.arounds: dict[RunId, Around] = {}
         self.forwards: dict[HostName, Sequence[Forwarded]] = {}
         self.clock_s = NOW_S
@@ -338,6 +345,39 @@ class FakeEngine:
 
     async def past_incidents(self, run: RunId) -> Sequence[Incident]:
         return self.remembered.get(run, ())
+
+    async def earlier_incidents(self, limit: int = 300) -> Sequence[Incident]:
+        self._note("earlier_incidents", limit)
+        return self.earlier[:limit]
+
+    async def log_context(
+        self, incident: Incident, offset: int, before: int = 3, after: int = 2
+    ) -> Sequence[LogLine]:
+        self._note("log_context", incident.key, offset)
+        return self.contexts.get(offset, ())
+
+    async def masked_text(self, incident: Incident, text: str) -> str:
+        return text.replace(self.secret, "*" * len(self.secret)) if self.secret else text
+
+    async def mute(self, mute: Mute) -> bool:
+        self._note("mute", mute)
+        self._set_mutes((mute, *(one for one in self.mutes if one.id != mute.id)))
+        return self.keeps_mutes
+
+    async def unmute(self, mute_id: str) -> bool:
+        self._note("unmute", mute_id)
+        self._set_mutes(tuple(one for one in self.mutes if one.id != mute_id))
+        return self.keeps_mutes
+
+    async def refresh_mutes(self) -> None:
+        self._note("refresh_mutes")
+
+    def _set_mutes(self, mutes: tuple[Mute, ...]) -> None:
+        self.mutes = mutes
+        for one in self.incidents.all():
+            rule = mute_of(one, mutes, self.wall_s())
+            if rule != one.mute:
+                self.put_incident(replace(one, mute=rule))
 
     async def set_remark(self, run: RunId, remark: str) -> None:
         self._note("set_remark", run, remark)
