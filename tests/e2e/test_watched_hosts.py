@@ -163,6 +163,23 @@ async def test_a_card_lost_in_mid_stream_shows_its_error_and_seven_go_on(rented:
         assert box(engine).link == "live"
 
 
+async def test_faults_of_cards_are_one_incident_each(rented: Rented) -> None:
+    rented.driver.scenario.say("gpu 1 remap_failed 1", "gpu 2 ecc_uncorrected 4")
+    async with watched(rented) as engine:
+        await is_live(engine)
+        engine.focus(BOX)
+        await until(lambda: cards(engine)[2].ecc_uncorrected == 4)
+        rented.driver.scenario.say("gpu 2 ecc_uncorrected 6", "gpu 3 lost 0", "gpu 3 xid 79 0")
+        await until(lambda: len(engine.incidents.all()) >= 3, 60)
+        told = {one.gpu: one.finding for one in engine.incidents.all()}
+    assert sorted(told) == [1, 2, 3]
+    assert {card: (one.family, one.severity) for card, one in told.items()} == dict.fromkeys(
+        (1, 2, 3), ("hardware", "fatal")
+    )
+    assert (told[1].signature, told[2].signature) == ("remap-failed", "ecc-uncorrected")
+    assert told[2].facts["new_errors"] == 2 and told[3].cause == "gpu_lost"
+
+
 async def test_a_driver_mismatch_is_degraded_with_live_cpu_and_ram(rented: Rented) -> None:
     rented.driver.scenario.write(["init 18", "gpus 8"])
     async with watched(rented) as engine:
