@@ -15,6 +15,7 @@ from cockpit.domain.models import (
     MigInstance,
     NetSample,
     ProcessSample,
+    ProcessTree,
     Source,
     XidEvent,
 )
@@ -28,6 +29,7 @@ from cockpit.domain.wire_fields import (
     NET_CHECKS,
     PROCESS_CHECKS,
     SECONDS,
+    TREE_CHECKS,
     Checks,
     code,
     number,
@@ -44,6 +46,7 @@ HOST_PROCESSES_MAX: Final = 1024
 DISKS_MAX: Final = 64
 MIG_MAX: Final = 64
 XIDS_MAX: Final = 64
+TREES_MAX: Final = 64
 
 Value = TypeVar("Value")
 
@@ -166,6 +169,7 @@ class MergedGpu:
 
 _PROCESS_BLANK: Final = _blank(ProcessSample)
 _DISK_BLANK: Final = _blank(DiskSample)
+_TREE_BLANK: Final = _blank(ProcessTree)
 
 
 class MergedHost:
@@ -182,6 +186,7 @@ class MergedHost:
         self._net = NetSample()
         self._disks: tuple[DiskSample, ...] = ()
         self._gpus: dict[int, MergedGpu] = {}
+        self._trees: tuple[ProcessTree, ...] = ()
 
     def take_facts(self, facts: object) -> None:
         """Merge a hello's facts, or those that became known later."""
@@ -227,6 +232,7 @@ class MergedHost:
             net=self._net,
             gpus=tuple(gpu.sample(mono_s) for gpu in self._gpus.values()),
             xids=_xids(record["xids"]) if "xids" in record else (),
+            trees=self._trees,
             **self._numbers,  # type: ignore[arg-type]
         )
 
@@ -246,6 +252,12 @@ class MergedHost:
                 for item in _objects(record["disks"], DISKS_MAX)
             )
             self._disks = tuple(disk for disk in disks if disk.mount)
+        if "trees" in record:
+            trees = (
+                _built(ProcessTree, _TREE_BLANK, TREE_CHECKS, item)
+                for item in _objects(record["trees"], TREES_MAX)
+            )
+            self._trees = tuple(tree for tree in trees if tree.pid is not None)
         if "gpu_error_code" in record:
             self._gpu_error_code = code(record["gpu_error_code"])
             self._gpu_error = cast("str | None", _ERROR(record.get("gpu_error")))

@@ -158,6 +158,26 @@ class HostFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessTree:
+    """A process on a card with its children and theirs, summed up where they run: a loader's workers above all."""
+
+    pid: int
+    run: RunId | None = None
+    state: str | None = None
+    """Of the process itself, as the kernel has it: R computes, S sleeps, D waits for a disk or the driver."""
+    cpu_pct: float | None = None
+    """Of one core, over all of its threads."""
+    workers: int | None = None
+    """None where the kernel does not say who somebody's children are."""
+    workers_cpu_pct: float | None = None
+    """Of one core, over all workers."""
+    workers_busy: int | None = None
+    """Those that use a core nearly whole."""
+    workers_blocked: int | None = None
+    """Those in state D."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostSample:
     """Everything one tick of the probe says about a host."""
 
@@ -174,6 +194,7 @@ class HostSample:
     """no_driver, driver_mismatch, nvml_lost, driver_hung, no_gpu, …"""
     cpu_pct: float | None = None
     steal_pct: float | None = None
+    iowait_pct: float | None = None
     load1: float | None = None
     mem_used_mib: int | None = None
     mem_total_mib: int | None = None
@@ -185,8 +206,20 @@ class HostSample:
     shm_free_mib: int | None = None
     shm_total_mib: int | None = None
     uptime_s: float | None = None
+    pressure_cpu_pct: float | None = None
+    """Of the last ten seconds, those in which somebody waited for a core; None where the kernel does not count."""
+    pressure_io_pct: float | None = None
+    pressure_io_full_pct: float | None = None
+    """Those in which nobody could go on for want of a disk."""
+    pressure_mem_full_pct: float | None = None
+    cpu_quota_cores: float | None = None
+    """What the container may use, where that is limited."""
+    cpu_throttled_pct: float | None = None
+    """Of the quota's periods, those that were cut short."""
     disks: tuple[DiskSample, ...] = ()
     net: NetSample = field(default_factory=NetSample)
     gpus: tuple[GpuSample, ...] = ()
     xids: tuple[XidEvent, ...] = ()
     """Only those that are new since the sample before."""
+    trees: tuple[ProcessTree, ...] = ()
+    """As last read, every few seconds."""

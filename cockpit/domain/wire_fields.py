@@ -13,7 +13,14 @@ from functools import lru_cache
 from math import isfinite
 from typing import Final, TypeAlias
 
-from cockpit.domain.models import DiskSample, GpuSample, HostFacts, MigInstance, ProcessSample
+from cockpit.domain.models import (
+    DiskSample,
+    GpuSample,
+    HostFacts,
+    MigInstance,
+    ProcessSample,
+    ProcessTree,
+)
 from cockpit.domain.text import safe_line
 
 Check: TypeAlias = Callable[[object], object]
@@ -187,6 +194,20 @@ PROCESS_CHECKS: Final = _positions(
     },
 )
 
+TREE_CHECKS: Final = _positions(
+    ProcessTree,
+    {
+        "pid": whole(1, PID_MAX),
+        "run": text_or_none(128),
+        "state": one_of(*"RSDTtZXIWKP"),
+        "cpu_pct": number(0, 1_000_000),
+        "workers": whole(0, 65_536),
+        "workers_cpu_pct": number(0, 1_000_000),
+        "workers_busy": whole(0, 65_536),
+        "workers_blocked": whole(0, 65_536),
+    },
+)
+
 MIG_CHECKS: Final = _positions(
     MigInstance,
     {
@@ -234,6 +255,7 @@ FACT_CHECKS: Final = _positions(
 HOST_CHECKS: Final[Mapping[str, Check]] = {
     "cpu_pct": percent_number,
     "steal_pct": percent_number,
+    "iowait_pct": percent_number,
     "load1": number(0, 1_000_000),
     "mem_used_mib": _MIB,
     "mem_total_mib": _MIB,
@@ -245,6 +267,12 @@ HOST_CHECKS: Final[Mapping[str, Check]] = {
     "shm_free_mib": _MIB,
     "shm_total_mib": _MIB,
     "uptime_s": SECONDS,
+    "pressure_cpu_pct": percent_number,
+    "pressure_io_pct": percent_number,
+    "pressure_io_full_pct": percent_number,
+    "pressure_mem_full_pct": percent_number,
+    "cpu_quota_cores": number(0, 65_536),
+    "cpu_throttled_pct": percent_number,
 }
 """The numbers of a host that every tick states."""
 NET_CHECKS: Final[Mapping[str, Check]] = {"net_rx_mib_s": _RATE, "net_tx_mib_s": _RATE}

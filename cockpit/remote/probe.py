@@ -15,7 +15,9 @@ from probe_disks import DiskWatch, wait_first  # type: ignore[import-not-found]
 from probe_driver import Driver  # type: ignore[import-not-found]
 from probe_facts import facts  # type: ignore[import-not-found]
 from probe_host import HostReader  # type: ignore[import-not-found]
+from probe_pressure import PressureReader  # type: ignore[import-not-found]
 from probe_processes import ProcessReader, Users, read  # type: ignore[import-not-found]
+from probe_trees import TreeReader  # type: ignore[import-not-found]
 from probe_xids import KernelLog, XidBook, bus_key  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -61,6 +63,8 @@ class Probe:
         self.poll.register(1, 0)
         self.users = Users()
         self.host = HostReader()
+        self.pressure = PressureReader()
+        self.trees = TreeReader()
         self.markers = StuckMarkers(stuck_folder)
         total = self.host.memory()["mem_total_mib"]
         processes = ProcessReader(self.users)
@@ -91,7 +95,12 @@ class Probe:
         record["interval"] = self.interval_s
         host = self.host.read(self.focus)
         if host:
+            host.update(self.pressure.read(time.monotonic()))
             record["host"] = host
+        self.trees.take(news)
+        trees = self.trees.poll(time.monotonic())
+        if trees is not None:
+            record["trees"] = trees
         disks = self.disks.poll(time.monotonic(), self.focus)
         if disks is not None:
             record["disks"] = disks

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 VIRTUAL_NETS = (b"lo", b"veth", b"docker", b"br-", b"virbr", b"cni", b"flannel", b"cali", b"ifb")
 NO_LIMIT = 1 << 60
+CPU_NAMES = ("cpu_pct", "steal_pct", "iowait_pct")
 
 
 class Opened:
@@ -71,26 +72,28 @@ class HostReader:
         return numbers
 
     def cpu_now(self) -> "dict[str, Any]":
-        """Busy and stolen share since the last call; iowait counts as idle."""
+        """Busy, stolen and waiting-for-a-disk shares since the last call; the last counts as idle."""
         line = (self.stat.read() or b"").split(b"\n", 1)[0].split()
         ticks = [int(part) for part in line[1:9] if part.isdigit()]
         if line[:1] != [b"cpu"] or len(ticks) < 4 or len(ticks) != len(line[1:9]):
-            return {"cpu_pct": None, "steal_pct": None}
+            return dict.fromkeys(CPU_NAMES)
         before, self.cpu_before = self.cpu_before, ticks
         if before is None or len(before) != len(ticks):
-            return {"cpu_pct": None, "steal_pct": None}
+            return dict.fromkeys(CPU_NAMES)
         spent = [max(0, ticks[place] - old) for place, old in enumerate(before)]
         total = sum(spent)
         if total < 5 and sum(ticks) >= sum(before):
             self.cpu_before = before
             return {}
         if not total:
-            return {"cpu_pct": None, "steal_pct": None}
-        idle = spent[3] + (spent[4] if len(spent) > 4 else 0)
+            return dict.fromkeys(CPU_NAMES)
+        waited = spent[4] if len(spent) > 4 else 0
+        idle = spent[3] + waited
         stolen = spent[7] if len(spent) > 7 else 0
         return {
             "cpu_pct": round(100.0 * (total - idle) / total, 1),
             "steal_pct": round(100.0 * stolen / total, 1),
+            "iowait_pct": round(100.0 * waited / total, 1),
         }
 
     def memory(self) -> "dict[str, Any]":

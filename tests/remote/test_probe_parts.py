@@ -20,7 +20,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     """The probe's modules by name, as its own imports find them."""
     monkeypatch.syspath_prepend(str(REMOTE))
     names = ["probe_processes", "probe_host", "probe_disks", "probe_facts", "probe_xids", "probe_smi_lists",
-             "probe_driver", "probe"]  # fmt: skip
+             "probe_driver", "probe_pressure", "probe_trees", "probe"]  # fmt: skip
     before = set(sys.modules)
     yield {name: __import__(name) for name in names}
     for name in set(sys.modules) - before:
@@ -64,7 +64,7 @@ def test_cpu_counts_waiting_as_idle_and_tells_what_was_stolen(
     stat.write_text("cpu  100 0 100 1000 100 0 0 50 0 0\ncpu0 1 1\n")
     reader.cpu_now()
     stat.write_text("cpu  200 0 100 1100 200 0 0 150 0 0\ncpu0 1 1\n")
-    assert reader.cpu_now() == {"cpu_pct": 50.0, "steal_pct": 25.0}
+    assert reader.cpu_now() == {"cpu_pct": 50.0, "steal_pct": 25.0, "iowait_pct": 25.0}
     assert reader.cpu_now() == {}, "no tick went by"
 
 
