@@ -27,6 +27,9 @@ CAUSES: Final[dict[str, str]] = {
         "Memory fragmentation: PyTorch holds enough memory and none of "
         "it in one piece (reserved, not allocated)."
     ),
+    "fragmented": _(
+        "PyTorch holds {reserved} although never more than {allocated} was in use at once: its memory lies in pieces."
+    ),
     "outside_torch": _(
         "Memory outside PyTorch's allocator took the room: NCCL buffers, "
         "cuBLAS and cuDNN workspaces, another framework."

@@ -406,3 +406,39 @@ def test_a_flood_of_one_failure_is_one_incident_and_hides_no_other() -> None:
     flood.insert(1_000, "OSError: [Errno 28] No space left on device: '/data/x'")
     found = scan(*flood)
     assert [(finding.family, finding.line) for finding in found] == [("gpu_oom", 1), ("disk", 1001)]
+
+
+REPORT = (
+    "[2026-11-30 12:00:00,000] [INFO] [utils.py:782:see_memory_usage] MA 9.1 GB         "
+    "Max_MA {most} GB         CA {held} GB         Max_CA 41 GB"
+)
+
+
+def test_memory_that_lies_in_pieces_is_told_when_it_stays_so() -> None:
+    found = scan(*(REPORT.format(most="20.4", held="41.2") for _ in range(5)))
+    assert [(one.family, one.severity, one.cause) for one in found] == [
+        ("near_full", "notice", "fragmented")
+    ]
+    assert found[0].facts["reserved_mib"] == pytest.approx(41.2 * 1024, abs=1)
+    assert found[0].facts["allocated_mib"] == pytest.approx(20.4 * 1024, abs=1)
+
+
+@pytest.mark.parametrize(("most", "held"), [("38.0", "41.2"), ("0.9", "2.0"), ("41.2", "41.2")])
+def test_a_cache_of_ordinary_size_is_nothing(most: str, held: str) -> None:
+    assert scan(*(REPORT.format(most=most, held=held) for _ in range(9))) == []
+
+
+def test_a_rank_that_lost_its_peer_over_gloo_follows_from_the_one_that_failed() -> None:
+    peer = (
+        "[rank1]: RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] "
+        "Connection closed by peer [10.0.0.2]:41022"
+    )
+    oom = (
+        "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+        "capacity of 23.65 GiB of which 1.10 GiB is free."
+    )
+    for lines in ((oom, peer), (peer, oom)):
+        [one] = scan(*lines)
+        assert (one.family, one.rank) == ("gpu_oom", 0)
+    [alone] = scan(peer)
+    assert (alone.family, alone.cause, alone.rank) == ("nccl", "peer_exited", 1)

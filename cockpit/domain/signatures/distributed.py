@@ -198,4 +198,54 @@ DISTRIBUTED: Final = (
             "remote peer gpu8<41022>",
         ),
     ),
+    Signature(
+        id="gloo-peer",
+        family="nccl",
+        role="fallout",
+        literals=("gloo/transport/tcp/pair.cc",),
+        pattern=(
+            r"gloo/transport/tcp/pair\.cc:\d+\] (?:Connection closed by peer|Read error|Write error"
+            r"|Application timeout caused pair closure|Timed out waiting|recv(?:v|from)?: |send(?:to)?: )"
+        ),
+        cause="peer_exited",
+        remedies=("earliest_rank",),
+        source="gloo transport/tcp/pair.cc",
+        examples=(
+            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer "
+            "[10.0.0.2]:41022",
+            "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:525] Read error "
+            "[127.0.0.1]:29500: Connection reset by peer",
+        ),
+    ),
+    Signature(
+        id="gloo-timeout",
+        family="nccl",
+        role="symptom",
+        literals=("gloo/transport/tcp/",),
+        pattern=(
+            r"gloo/transport/tcp/\w+\.cc:\d+\] Timed out waiting (?P<_ms>\d+)ms for (?:send|recv)"
+            r" operation to complete"
+        ),
+        cause="collective_timeout",
+        remedies=("compare_ranks", "look_at_silent_rank"),
+        source="gloo transport/tcp/unbound_buffer.cc",
+        examples=(
+            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting "
+            "1800000ms for recv operation to complete",
+        ),
+    ),
+    Signature(
+        id="gloo-mesh",
+        family="nccl",
+        role="symptom",
+        literals=("Gloo connectFullMesh failed",),
+        pattern=(r"Gloo connectFullMesh failed with (?P<_why>.*)"),
+        cause="rendezvous",
+        remedies=("nccl_ifname", "earliest_rank"),
+        source="gloo context and rendezvous",
+        examples=(
+            "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144]"
+            " no error",
+        ),
+    ),
 )

@@ -16,6 +16,9 @@ _SIGNALS: Final = frozenset({2, 4, 6, 7, 8, 9, 11, 15})
 _KILLED_REMEDIES: Final = ("check_kernel_log", "fewer_workers", "raise_container_limit")
 _SHM_REMEDIES: Final = ("shm_size", "fewer_workers", "file_system_sharing")
 _CRASH_REMEDIES: Final = ("check_kernel_log", "read_first_error")
+FRAGMENTED_MIB: Final = 4096.0
+FRAGMENTED_SHARE: Final = 0.25
+"""A quarter of what is held was never needed at once, and it is some GiB: the cache is in pieces."""
 _PORT_GROUPS: Final = ("port2", "port3", "port4")
 _PORT_IN_TEXT: Final = re.compile(r"\bport: (\d{2,5})\b")
 _CODE_IN_BRACES: Final = re.compile(r":\s*(-?\d{1,5})\b")
@@ -161,6 +164,15 @@ def _triton(hit: Hit) -> Hit | None:
     return None if hit.handled else hit
 
 
+def _memory_report(hit: Hit) -> Hit | None:
+    """What is held far above the most that was ever needed lies in pieces."""
+    allocated, reserved = hit.facts.get("allocated_mib"), hit.facts.get("reserved_mib")
+    if not isinstance(allocated, int | float) or not isinstance(reserved, int | float):
+        return None
+    spare = reserved - allocated
+    return hit if spare >= FRAGMENTED_MIB and spare >= FRAGMENTED_SHARE * reserved else None
+
+
 _RULES: Final[dict[str, Callable[[Hit], Hit | None]]] = {
     "elastic-fail": _by_code, "elastic-rc": _by_code, "vllm-worker-died": _by_code,
     "vllm-proc-rc": _by_code, "dl-exit": _by_code, "vllm-core-init": _engine_init,
@@ -168,6 +180,6 @@ _RULES: Final[dict[str, Callable[[Hit], Hit | None]]] = {
     "k-aer": _pcie, "enospc": _disk_full, "shm-nospace": _shared_memory, "ray-oom": _ray,
     "nccl-last": _nccl_last, "tf-oom": _tensorflow, "sgl-watchdog": _soft_watchdog,
     "slurm-limit": _scheduler_end, "k-oom-kill": _kernel_kill, "k-oom-ctx": _kernel_kill,
-    "triton-oor": _triton, "vllm-kvshort": _kv_memory,
+    "ds-memory": _memory_report, "megatron-memory": _memory_report, "triton-oor": _triton, "vllm-kvshort": _kv_memory,
     "tcpstore": _rendezvous, "port": _port, "elastic-signal": _spawned,
 }  # fmt: skip

@@ -121,4 +121,46 @@ TORCH_LIBRARIES: Final = (
             "detrimental to performance.",
         ),
     ),
+    Signature(
+        id="ds-memory",
+        family="near_full",
+        severity="notice",
+        role="count",
+        at_least=3,
+        bare_unit="GiB",
+        any_level=True,
+        literals=("Max_MA ",),
+        pattern=(
+            r"MA (?P<_now>[\d.]+) GB +Max_MA (?P<allocated_mib>[\d.]+) GB +CA (?P<reserved_mib>[\d.]+) GB"
+            r" +Max_CA [\d.]+ GB"
+        ),
+        cause="fragmented",
+        remedies=("expandable_segments", "empty_cache"),
+        source="DeepSpeed runtime/utils.py see_memory_usage",
+        examples=(
+            "[2026-11-30 12:00:00,000] [INFO] [utils.py:782:see_memory_usage] MA 9.1 GB         Max_MA 20.4 GB"
+            "         CA 41.2 GB         Max_CA 41 GB",
+        ),
+    ),
+    Signature(
+        id="megatron-memory",
+        family="near_full",
+        severity="notice",
+        role="count",
+        at_least=3,
+        bare_unit="MiB",
+        any_level=True,
+        literals=("| max allocated: ",),
+        pattern=(
+            r"memory \(MB\) \| allocated: (?P<_now>[\d.]+) \| max allocated: (?P<allocated_mib>[\d.]+)"
+            r" \| reserved: (?P<reserved_mib>[\d.]+)"
+        ),
+        cause="fragmented",
+        remedies=("expandable_segments", "empty_cache"),
+        source="Megatron-LM megatron/training/utils.py report_memory",
+        examples=(
+            "[Rank 0] (after 10 iterations) memory (MB) | allocated: 10240.0 | max allocated: 20480.5 | "
+            "reserved: 41984.0 | max reserved: 41984.0",
+        ),
+    ),
 )
