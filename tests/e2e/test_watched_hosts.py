@@ -171,7 +171,7 @@ async def test_faults_of_cards_are_one_incident_each(rented: Rented) -> None:
         await until(lambda: cards(engine)[2].ecc_uncorrected == 4)
         rented.driver.scenario.say("gpu 2 ecc_uncorrected 6", "gpu 3 lost 0", "gpu 3 xid 79 0")
         await until(lambda: len(engine.incidents.all()) >= 3, 60)
-        told = {one.gpu: one.finding for one in engine.incidents.all()}
+        told = {one.gpu or 0: one.finding for one in engine.incidents.all()}
     assert sorted(told) == [1, 2, 3]
     assert {card: (one.family, one.severity) for card, one in told.items()} == dict.fromkeys(
         (1, 2, 3), ("hardware", "fatal")
