@@ -5,7 +5,7 @@ import os
 import time
 
 from supervisor_files import Refused  # type: ignore[import-not-found]
-from supervisor_run import Run  # type: ignore[import-not-found]
+from supervisor_run import SPOILT, Run  # type: ignore[import-not-found]
 from supervisor_store import Store  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -56,8 +56,8 @@ class RunList:
         try:
             with Run(path, self._store.host) as run:
                 record: "Json" = run.describe()
-        except (OSError, Refused):
-            return None  # taken back meanwhile
+        except (OSError, Refused) + SPOILT:
+            return None  # taken back meanwhile, or not as ours are
         if is_over(record):
             self._over[path] = inode
         else:

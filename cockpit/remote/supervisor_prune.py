@@ -6,7 +6,8 @@ import shutil
 import time
 
 from supervisor_files import MIB, Refused, try_lock  # type: ignore[import-not-found]
-from supervisor_run import Run  # type: ignore[import-not-found]
+from supervisor_host import incarnation  # type: ignore[import-not-found]
+from supervisor_run import SPOILT, Run  # type: ignore[import-not-found]
 from supervisor_store import Store  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -24,6 +25,8 @@ SURE_S = 86400.0
 FIRST_AFTER_S = 60.0
 EVERY_S = 3600.0
 GONE = ".gone-"
+CLOCK_UNSET_S = 1.6e9
+"""No run of ours is older: such a time is of a clock that had not been set yet, and says no age."""
 
 
 class Pruner:
@@ -38,33 +41,44 @@ class Pruner:
         if now >= self._due_at:
             self._due_at = now + EVERY_S
             self._round = self.look()
-        try:
-            next(self._round, None)
-        except (OSError, Refused, ArithmeticError, LookupError, TypeError, ValueError):
-            self._round = iter(())  # a folder that is not as ours are: the next round is in an hour
+        next(self._round, None)
 
     def look(self) -> "Iterator[None]":
         """One after the other, the newest first, since they are the ones that fill the budget."""
         taken_mib = 0.0
         for path in self._store.newest():
             yield
-            ended = self._ended(path)
-            if ended is None:
-                continue
-            age_s = time.time() - ended
-            taken_mib += size_mib(path)
-            if age_s > KEEP_S or (taken_mib > KEEP_MIB and age_s > SURE_S):
-                remove(path, self._store.host)
+            try:
+                age_s = self._age_s(path)
+                if age_s is None:
+                    continue
+                taken_mib += size_mib(path)
+                if age_s > KEEP_S or (taken_mib > KEEP_MIB and age_s > SURE_S):
+                    remove(path, self._store.host)
+            except (OSError, Refused) + SPOILT:
+                continue  # a folder that is not as ours are
 
-    def _ended(self, path: str) -> "float | None":
-        """When a run of this host ended for good; None for every other."""
+    def _age_s(self, path: str) -> "float | None":
+        """How long ago a run of this host ended for good; None for every other, and where nothing tells."""
         with Run(path, self._store.host) as run:
             record: "Json" = run.describe()
             if record["state"] not in ("exited", "lost") or record.get("leftovers"):
                 return None
             if record.get("reason") == "bad_record" or run.is_supervised():
                 return None
-            return float(record.get("ended_s") or record["claimed_s"])
+            return age_s_of(run, float(record.get("ended_s") or record["claimed_s"]))
+
+
+def age_s_of(run: "Run", ended: float) -> "float | None":
+    """By the wall clock, which may have been set meanwhile: since this boot there is a better one."""
+    age_s = time.time() - ended
+    beat = run.locks.record("hb").get("mono_s")
+    if run.record("sup.json").get("boot_id") == incarnation()["boot_id"]:
+        if isinstance(beat, float):
+            age_s = min(age_s, time.monotonic() - beat)
+    elif ended < CLOCK_UNSET_S <= time.time():
+        return None
+    return age_s
 
 
 def size_mib(path: str) -> float:

@@ -1,5 +1,6 @@
 """One run as its files tell it. Its state is read from them by one table, and never guessed."""
 
+import json
 import os
 import signal
 import time
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
 STALLED_S = 30.0
 STARTING_S = 60.0
+MAX_RECORD_BYTES = 256 * 1024
+"""With a page of others it still fits a frame."""
+WORDS = ("profile", "kind", "argv", "cwd", "tags", "notes", "claimed_s")
+"""What a record only repeats of the spec."""
+SPOILT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading a record of a wrong form raises."""
 RESTARTING = ("on-failure", "always", "on-lost")
 
 
@@ -29,9 +36,10 @@ class Run(Folder):  # type: ignore[misc]
         self._host = host
         self.spec = parse_object(self.read("spec.json", 4 * MIB))
         locks = self.spec.get("locks")
+        is_named = isinstance(locks, str) and os.path.basename(locks) == self.id
         try:
-            self.locks = Folder(locks) if isinstance(locks, str) else self
-        except (OSError, Refused):
+            self.locks = Folder(locks) if is_named else self
+        except (OSError, ValueError, Refused):
             self.locks = self  # gone with a restart: held by nobody, like ours
 
     def close(self) -> None:
@@ -66,15 +74,20 @@ class Run(Folder):  # type: ignore[misc]
     def describe(self) -> "Json":
         """The run's record for the client; of files that its job has spoilt, as much as is safe."""
         try:
-            return self._describe()
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return {
-                "run": self.id,
-                "state": "lost",
-                "reason": "bad_record",
-                "now_s": time.time(),
-                "claimed_s": os.fstat(self.fd).st_mtime,
-            }
+            answer = self._describe()
+            if not fits(answer):
+                answer.update(dict.fromkeys(WORDS))
+            if fits(answer):
+                return answer
+        except SPOILT:
+            pass
+        return {
+            "run": self.id,
+            "state": "lost",
+            "reason": "bad_record",
+            "now_s": time.time(),
+            "claimed_s": os.fstat(self.fd).st_mtime,
+        }
 
     def _describe(self) -> "Json":
         """What was asked, and the state by the table below."""
@@ -200,6 +213,10 @@ class Run(Folder):  # type: ignore[misc]
             if not answer["oom_kills"] and ends_at_logout():
                 answer["reason"] = "killed_at_logout"
         return answer
+
+
+def fits(answer: "Json") -> bool:
+    return len(json.dumps(answer)) <= MAX_RECORD_BYTES
 
 
 def number_in(record: "Json", key: str, otherwise: float) -> float:

@@ -427,3 +427,42 @@ def test_it_compiles_on_every_python() -> None:
     for python in PYTHONS:
         program = "import sys; compile(open(sys.argv[1], encoding='utf-8').read(), 'x', 'exec')"
         subprocess.run([python, "-c", program, source], check=True)
+
+
+HUGE = "x" * 600_000
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("notes", {"a": HUGE}),
+        ("cwd", HUGE),
+        ("claimed_s", HUGE),
+        ("locks", "\ud800"),
+        ("locks", "\0"),
+    ],
+    ids=["notes", "cwd", "claimed", "locks", "nul"],
+)
+async def test_a_record_that_a_job_has_spoilt_hides_no_other_run(
+    runs: Runs, key: str, value: object
+) -> None:
+    for run in ("good-1", "bad-1"):
+        await runs.agent.start(shell(run, "exit 3"))
+        await runs.ended(run)
+    spec = runs.folder("bad-1") / "spec.json"
+    spec.write_text(json.dumps({**json.loads(spec.read_text()), key: value}))
+    agent = await runs.new_agent()
+    assert {record.run: record.code for record in await agent.list()} == {"good-1": 3, "bad-1": 3}
+    assert (await agent.status(RunId("bad-1"))).code == 3
+
+
+async def test_locks_elsewhere_than_in_a_folder_of_the_run_are_none_of_it(runs: Runs) -> None:
+    """What is removed with an old run must be its own."""
+    await runs.agent.start(shell("a-1", "exit 3"))
+    await runs.ended("a-1")
+    precious = runs.home / "precious"
+    precious.mkdir(mode=0o700)
+    spec = runs.folder("a-1") / "spec.json"
+    spec.write_text(json.dumps({**json.loads(spec.read_text()), "locks": str(precious)}))
+    record = await (await runs.new_agent()).status(RunId("a-1"))
+    assert record.heard_s is not None

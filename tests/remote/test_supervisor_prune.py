@@ -14,7 +14,7 @@ import pytest
 
 from cockpit.domain.models import RunId
 from tests.remote.probing import REMOTE
-from tests.remote.supervised import Runs, patched, shell, write_record
+from tests.remote.supervised import Runs, grow_old, patched, shell, write_record
 
 DAY_S = 86400.0
 
@@ -42,6 +42,7 @@ async def ended(runs: Runs, run: str, days: float) -> Path:
     folder = runs.folder(run)
     record = json.loads((folder / "exit").read_text())
     write_record(folder / "exit", {**record, "wall_s": time.time() - days * DAY_S})
+    grow_old(folder / "hb", days * DAY_S)
     return folder
 
 
@@ -114,3 +115,25 @@ async def test_an_agent_clears_up_by_itself_after_a_while(runs: Runs, tmp_path: 
     for _asked in range(20):
         records = await runs.agent.list()
     assert records == [] and not list(runs.home.glob("**/v1/*/*old-1"))
+
+
+async def test_a_clock_that_was_set_meanwhile_takes_no_run_away(
+    runs: Runs, prune: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host was in 1970 when it ended, a moment ago."""
+    folder = await ended(runs, "young-1", 0)
+    record = json.loads((folder / "exit").read_text())
+    write_record(folder / "exit", {**record, "wall_s": 4000.0})
+    assert cleared(prune, runs, monkeypatch) == ["young-1"]
+    supervisor = json.loads((folder / "sup.json").read_text())
+    write_record(folder / "sup.json", {**supervisor, "boot_id": "the one before"})
+    assert cleared(prune, runs, monkeypatch) == ["young-1"]
+
+
+async def test_a_folder_that_is_not_as_ours_are_keeps_no_other(
+    runs: Runs, prune: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await ended(runs, "old-1", 400)
+    os.utime(old, (1.0, 1.0))
+    (await ended(runs, "open-1", 400)).chmod(0o755)
+    assert cleared(prune, runs, monkeypatch) == ["open-1"]
