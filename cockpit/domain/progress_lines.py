@@ -2,67 +2,53 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-_NUM: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf|NaN|-inf"
+from cockpit.domain.progress_bars import keras, lightning, tqdm, yolo
+from cockpit.domain.progress_said import LOSS, NUM, Said, finite, is_bad
+from cockpit.domain.progress_serving import llamacpp, sglang, vllm
 
-_TQDM: Final = re.compile(
-    r"^(?P<desc>.{0,200}?):? *(?P<pct>\d{1,3})%\|[^|]{0,400}\| *(?P<n>[\d.]+[kMG]?)/(?P<total>[\d.]+[kMG]?)"
-    r" \[(?P<elapsed>[\d:]+)<(?P<eta>[\d:]+|\?), +(?P<rate>[\d.]+|\?) *(?P<unit>it/s|s/it|step/s|s/step)"
-    r"(?P<post>,[^\]]{0,400})?\]"
-)
 _HF: Final = re.compile(r"\{(?=[^{}]{0,2000}'loss': )([^{}]{0,2000})\}")
-_PAIR: Final = re.compile(r"'([^']{1,60})': '?(" + _NUM + r"|\d+/\d+)'?")
+_PAIR: Final = re.compile(r"'([^']{1,60})': '?(" + NUM + r"|\d+/\d+)'?")
 _SWIFT: Final = re.compile(r"'global_step/max_steps': '(\d+)/(\d+)'")
 _JSON_STEPS: Final = re.compile(r'"current_steps": (\d+), "total_steps": (\d+)')
-_JSON_LOSS: Final = re.compile(r'"loss": (' + _NUM + ")")
-_JSON_EPOCH: Final = re.compile(r'"epoch": (' + _NUM + ")")
+_JSON_LOSS: Final = re.compile(r'"loss": (' + NUM + ")")
+_JSON_EPOCH: Final = re.compile(r'"epoch": (' + NUM + ")")
 _MEGATRON: Final = re.compile(
     r"iteration +(?P<step>\d+)/ *(?P<total>\d+) \|.{0,400}?elapsed time per iteration \(ms\): (?P<ms>[\d.]+)"
-    r"(?:.{0,600}?lm loss: (?P<loss>" + _NUM + r"))?"
+    r"(?:.{0,400}?global batch size: +(?P<batch>\d{1,9}))?(?:.{0,600}?lm loss: (?P<loss>"
+    + NUM
+    + r"))?"
 )
 _DS_STEP: Final = re.compile(r"\[Rank 0\] step=(\d+), skipped=\d+")
-_DS_SPEED: Final = re.compile(r"/global_step=(\d+), RunningAvgSamplesPerSec=")
-_DS_PIPE: Final = re.compile(r"steps: (\d+) loss: (" + _NUM + r") iter time \(s\): ([\d.]+)")
-_NANOGPT: Final = re.compile(r"^iter (\d+): loss (" + _NUM + r"), time ([\d.]+)ms")
-_TORCHTUNE: Final = re.compile(r"^Step (\d+) \| .{0,200}?loss:(" + _NUM + ")")
+_DS_SPEED: Final = re.compile(
+    r"/global_step=(\d+), RunningAvgSamplesPerSec=(?P<mean>[\d.]+)?(?:, CurrSamplesPerSec=(?P<now>[\d.]+))?"
+)
+_DS_PIPE: Final = re.compile(
+    r"steps: (\d+) loss: (" + NUM + r") iter time \(s\): ([\d.]+)(?: samples/sec: ([\d.]+))?"
+)
+_NANOGPT: Final = re.compile(r"^iter (\d+): loss (" + NUM + r"), time ([\d.]+)ms")
+_TORCHTUNE: Final = re.compile(r"^Step (\d+) \| .{0,200}?loss:(" + NUM + ")")
 _TORCHTUNE_TOKENS: Final = re.compile(r"tokens_per_second_per_gpu:([\d.]+)")
-_VLLM: Final = re.compile(r"Avg generation throughput: ([\d.]+) tokens/s")
-_SGLANG: Final = re.compile(r"gen throughput \(token/s\): ([\d.]+)")
-_YOLO: Final = re.compile(
-    r"^\s*(?P<epoch>\d+)/(?P<epochs>\d+)\s+[\d.]+[KMGT]?B?\s.{0,200}?(?P<pct>\d+)%\s.{0,100}?(?P<n>\d+)/(?P<total>\d+)"
-    r"(?:\s+(?P<rate>[\d.]+)(?P<unit>it/s|s/it))?"
+_TITAN: Final = re.compile(r"\bstep: *(?P<step>\d{1,10}) +loss: *(?P<loss>" + NUM + ")")
+_TITAN_TOKENS: Final = re.compile(r"\btps: *([\d,.]{1,20})")
+_TIMED: Final = re.compile(
+    r"(?<![\w.])(?:t_)?(?:iter_|batch_|step_)?time:?\s{1,4}(?P<time>\d+\.\d+)(?P<unit>s?)",
+    re.IGNORECASE,
 )
-_LIGHTNING: Final = re.compile(
-    r"Epoch (?P<epoch>\d+)(?:/\d+)? .{0,200}?(?P<n>\d+)/(?P<total>\d+) \S{1,12} .{0,20}?(?P<rate>[\d.]+)it/s"
+_DATA: Final = re.compile(
+    r"(?<![\w.])(?:t_data|data(?:_time|load_time|_wait|loading_time)?)[:=]?\s{0,4}(?P<data>\d+\.\d+)",
+    re.IGNORECASE,
 )
-_EPOCH: Final = re.compile(r"^Epoch (\d+)")
+_OF_TOTAL: Final = re.compile(
+    r"\[ *(?P<step>\d{1,9})/ *(?P<total>\d{1,9})|\biter: *(?P<iter>\d{1,10})\b"
+)
+_EVALUATION: Final = re.compile(r"\W{0,20}(?:\w{1,20} )?(?:test|val\w*|eval\w*)\b", re.IGNORECASE)
 _PLAIN: Final = re.compile(
     r"\b(?:global_)?step[ :=]+(?P<step>\d{1,10})(?: ?/ ?(?P<total>\d{1,10}))?\b", re.IGNORECASE
 )
-_LOSS: Final = re.compile(r"\bloss[\"']?[ :=]+'?(" + _NUM + r")\b", re.IGNORECASE)
-_NOT_TRAINING: Final = re.compile(
-    r"eval|valid|predict|sav|writ|load|download|map|token|shard|fetch|filter|pack|rank|captur|test|generat",
-    re.IGNORECASE,
-)
-_SCALE: Final = {"k": 1e3, "M": 1e6, "G": 1e9}
-
-
-class Said(NamedTuple):
-    """The parts of a progress report; None for what the line does not say."""
-
-    step: int | None = None
-    total: int | None = None
-    epoch: float | None = None
-    loss: float | None = None
-    step_s: float | None = None
-    tokens_s: float | None = None
-    eta_s: float | None = None
-    bar: bool = False
-    """It is a bar's state: others (evaluation, saving) look just like it."""
 
 
 def read(text: str) -> Said | None:
@@ -75,23 +61,6 @@ def read(text: str) -> Said | None:
     return None
 
 
-def _tqdm(text: str) -> Said | None:
-    match = _TQDM.search(text[-1000:])
-    if match is None or _NOT_TRAINING.search(match["desc"]):
-        return None
-    epoch = _EPOCH.match(match["desc"].strip())
-    loss = _LOSS.search(match["post"] or "")
-    return Said(
-        step=_count(match["n"]),
-        total=_count(match["total"]),
-        epoch=float(epoch[1]) if epoch else None,
-        loss=_finite(loss[1]) if loss else None,
-        step_s=_seconds(match["rate"], match["unit"]),
-        eta_s=_clock(match["eta"]),
-        bar=True,
-    )
-
-
 def _hf(text: str) -> Said | None:
     body = _HF.search(text)
     if body is None:
@@ -101,10 +70,11 @@ def _hf(text: str) -> Said | None:
     return Said(
         step=int(place[1]) if place else None,
         total=int(place[2]) if place else None,
-        epoch=_finite(pairs.get("epoch")),
-        loss=_finite(pairs.get("loss")),
-        step_s=_finite(pairs.get("train_speed(s/it)")),
-        tokens_s=_finite(pairs.get("train_tokens_per_second")),
+        epoch=finite(pairs.get("epoch")),
+        loss=finite(pairs.get("loss")),
+        step_s=finite(pairs.get("train_speed(s/it)")),
+        tokens_s=finite(pairs.get("train_tokens_per_second")),
+        is_bad=is_bad(pairs.get("loss")),
     )
 
 
@@ -116,8 +86,9 @@ def _json(text: str) -> Said | None:
     return Said(
         step=int(place[1]),
         total=int(place[2]),
-        loss=_finite(loss[1]) if loss else None,
-        epoch=_finite(epoch[1]) if epoch else None,
+        loss=finite(loss[1]) if loss else None,
+        epoch=finite(epoch[1]) if epoch else None,
+        is_bad=loss is not None and is_bad(loss[1]),
     )
 
 
@@ -125,17 +96,32 @@ def _megatron(text: str) -> Said | None:
     match = _MEGATRON.search(text)
     if match is None:
         return None
-    loss = _finite(match["loss"]) if match["loss"] else None
+    step_s = (finite(match["ms"]) or 0.0) / 1000
+    samples_s = int(match["batch"]) / step_s if match["batch"] and step_s > 0 else None
     return Said(
-        int(match["step"]), int(match["total"]), loss=loss, step_s=float(match["ms"]) / 1000
+        int(match["step"]),
+        int(match["total"]),
+        loss=finite(match["loss"]),
+        step_s=step_s or None,
+        is_bad=is_bad(match["loss"]),
+        samples_s=samples_s,
     )
 
 
 def _deepspeed(text: str) -> Said | None:
     match = _DS_PIPE.search(text)
     if match is not None:
-        return Said(int(match[1]), loss=_finite(match[2]), step_s=_finite(match[3]))
-    match = _DS_STEP.search(text) or _DS_SPEED.search(text)
+        return Said(
+            int(match[1]),
+            loss=finite(match[2]),
+            step_s=finite(match[3]),
+            is_bad=is_bad(match[2]),
+            samples_s=finite(match[4]),
+        )
+    match = _DS_SPEED.search(text)
+    if match is not None:
+        return Said(int(match[1]), samples_s=finite(match["now"] or match["mean"]))
+    match = _DS_STEP.search(text)
     return Said(int(match[1])) if match else None
 
 
@@ -143,7 +129,10 @@ def _nanogpt(text: str) -> Said | None:
     match = _NANOGPT.match(text)
     if match is None:
         return None
-    return Said(int(match[1]), loss=_finite(match[2]), step_s=float(match[3]) / 1000)
+    step_s = (finite(match[3]) or 0.0) / 1000
+    return Said(
+        int(match[1]), loss=finite(match[2]), step_s=step_s or None, is_bad=is_bad(match[2])
+    )
 
 
 def _torchtune(text: str) -> Said | None:
@@ -152,102 +141,79 @@ def _torchtune(text: str) -> Said | None:
         return None
     tokens = _TORCHTUNE_TOKENS.search(text)
     return Said(
-        int(match[1]), loss=_finite(match[2]), tokens_s=_finite(tokens[1]) if tokens else None
+        int(match[1]),
+        loss=finite(match[2]),
+        tokens_s=finite(tokens[1]) if tokens else None,
+        is_bad=is_bad(match[2]),
     )
 
 
-def _vllm(text: str) -> Said | None:
-    match = _VLLM.search(text)
-    return Said(tokens_s=_finite(match[1])) if match else None
-
-
-def _sglang(text: str) -> Said | None:
-    match = _SGLANG.search(text)
-    return Said(tokens_s=_finite(match[1])) if match else None
-
-
-def _yolo(text: str) -> Said | None:
-    match = _YOLO.match(text)
-    if match is None:
+def _titan(text: str) -> Said | None:
+    match, tokens = _TITAN.search(text[:600]), _TITAN_TOKENS.search(text[:600])
+    if match is None or tokens is None:
         return None
     return Said(
-        step=int(match["n"]),
-        total=int(match["total"]),
-        epoch=float(match["epoch"]),
-        step_s=_seconds(match["rate"] or "?", match["unit"] or "it/s"),
-        bar=True,
+        int(match["step"]),
+        loss=finite(match["loss"]),
+        tokens_s=finite(tokens[1]),
+        is_bad=is_bad(match["loss"]),
     )
 
 
-def _lightning(text: str) -> Said | None:
-    match = _LIGHTNING.search(text)
-    if match is None:
+def _timed(text: str) -> Said | None:
+    """A line with the time of a step and the part of it that was spent on data: torchvision, timm, mmengine, …"""
+    head = text[:600]
+    time, data, place = _TIMED.search(head), _DATA.search(head), _OF_TOTAL.search(head)
+    if time is None or data is None or place is None or _EVALUATION.match(head):
         return None
-    step_s = _seconds(match["rate"], "it/s")
+    loss = LOSS.search(head)
+    step = place["step"] or place["iter"]
     return Said(
-        int(match["n"]), int(match["total"]), float(match["epoch"]), step_s=step_s, bar=True
+        int(step),
+        int(place["total"]) if place["total"] else None,
+        loss=finite(loss[1]) if loss else None,
+        step_s=finite(time["time"]),
+        is_bad=loss is not None and is_bad(loss[1]),
+        data_s=finite(data["data"]),
     )
 
 
 def _plain(text: str) -> Said | None:
     """`step 812/2000 | loss 1.83`, as people write it themselves; a step alone is not enough."""
     match = _PLAIN.search(text[:400])
-    loss = _LOSS.search(text[:600])
+    loss = LOSS.search(text[:600])
     if match is None or (loss is None and match["total"] is None):
         return None
-    total = int(match["total"]) if match["total"] else None
-    return Said(int(match["step"]), total, loss=_finite(loss[1]) if loss else None)
-
-
-def _count(text: str) -> int:
-    scale = _SCALE.get(text[-1], 1.0)
-    number = text if scale == 1.0 else text[:-1]
-    try:
-        return int(float(number) * scale)
-    except (ValueError, OverflowError):
-        return 0
-
-
-def _seconds(rate: str, unit: str) -> float | None:
-    number = _finite(rate)
-    if number is None or number <= 0:
-        return None
-    return number if unit.startswith("s/") else 1 / number
-
-
-def _finite(text: str | None) -> float | None:
-    """A number, unless it is NaN, infinite or none at all: those are for the detectors."""
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _clock(text: str) -> float | None:
-    """1:22:36 in seconds."""
-    if text == "?" or not text:
-        return None
-    seconds = 0.0
-    for part in text.split(":")[:4]:
-        seconds = seconds * 60 + (float(part) if part else 0.0)
-    return seconds
+    data = _DATA.search(text[:600])
+    return Said(
+        int(match["step"]),
+        int(match["total"]) if match["total"] else None,
+        loss=finite(loss[1]) if loss else None,
+        is_bad=loss is not None and is_bad(loss[1]),
+        data_s=finite(data["data"]) if data else None,
+    )
 
 
 _PARSERS: Final[tuple[tuple[str, Callable[[str], Said | None]], ...]] = (
-    ("%|", _tqdm),
+    ("%|", tqdm),
     ("'loss': ", _hf),
     ('"current_steps"', _json),
     ("elapsed time per iteration", _megatron),
-    ("] step=", _deepspeed),
     ("global_step=", _deepspeed),
+    ("] step=", _deepspeed),
     ("iter time (s)", _deepspeed),
     ("Step ", _torchtune),
-    ("throughput: ", _vllm),
-    ("gen throughput", _sglang),
+    ("throughput: ", vllm),
+    ("running-req", sglang),
+    ("tokens per second", llamacpp),
     ("iter ", _nanogpt),
-    ("━", _yolo),
-    ("it/s", _lightning),
+    ("━", yolo),
+    ("━", keras),
+    ("/step - ", keras),
+    ("- ETA: ", keras),
+    ("it/s", lightning),
+    ("tps: ", _titan),
+    ("ata", _timed),
     ("tep", _plain),
 )
 """A word that must be there, and the parser to try then; the first that understands the line wins."""

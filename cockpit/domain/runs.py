@@ -26,6 +26,13 @@ class Progress:
     step_s: float | None = None
     tokens_s: float | None = None
     eta_s: float | None = None
+    samples_s: float | None = None
+    data_s: float | None = None
+    """Of each step, the seconds that it waited for data."""
+    requests_running: int | None = None
+    requests_waiting: int | None = None
+    kv_pct: float | None = None
+    """How full a server's KV cache is."""
 
 
 @dataclass(frozen=True, slots=True)
