@@ -179,10 +179,18 @@ ck_on_read() {
   printf '= size %s\n' "$(stat -c %s -- "$ck_file")"
 }
 
+# What a start prints, up to the word that it began: what stands between us and the job may keep the pipe for good.
+ck_until_begun() {
+  while IFS= read -r ck_line; do
+    printf '%s\n' "$ck_line"
+    [ "$ck_line" = '= began 1' ] && return
+  done
+}
+
 # The order is read to its end whatever becomes of it, so that none of it is taken for a request.
 ck_on_start() {
   ck_ahead=
-  ck_answer=$(ck_start "$1")
+  ck_answer=$(ck_start "$1" | ck_until_begun)
   case $ck_answer in *'= whole 1'*) ;; *)
     while IFS= read -r ck_line && [ "$ck_line" != go ]; do :; done
     ;;

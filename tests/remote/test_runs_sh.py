@@ -162,7 +162,7 @@ async def test_a_job_is_in_a_session_of_its_own_and_hears_every_signal(bench: Be
     await bench.agent.stop(RUN, int_s=0.0, term_s=0.0)
 
 
-@pytest.mark.parametrize("without", [("flock",), ("grep",)], ids=lambda name: name[0])
+@pytest.mark.parametrize("without", [("flock",), ("grep",), ("setsid",)], ids=lambda name: name[0])
 async def test_a_host_may_lack_what_is_not_of_coreutils(
     tmp_path: Path, without: tuple[str, ...]
 ) -> None:
