@@ -29,7 +29,7 @@ CLOCK_SHARE: Final = 0.8
 REFERENCE_S: Final = 120.0
 """So long a card has to be busy before its clock is compared with anything."""
 COMPUTES_PCT: Final = 80
-EVERY_S: Final = 2.0
+EVERY_S: Final = 5.0
 """Nothing here is decided within seconds, and a hundred hosts are cheaper to watch."""
 
 XID_S: Final = 120.0

@@ -20,7 +20,7 @@ STRANGER_MIB: Final = 512
 LAST_S: Final = 60.0
 REMEMBER_S: Final = 900.0
 """So long a process is remembered that held the memory which is left."""
-EVERY_S: Final = 2.0
+EVERY_S: Final = 4.0
 
 
 @dataclass(slots=True)

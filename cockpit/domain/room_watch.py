@@ -23,7 +23,7 @@ DISK_TOTAL_MIB: Final = 4096
 INODES_PCT: Final = 1.0
 DISK_TAU_S: Final = 20.0
 MOST_DISKS: Final = 64
-EVERY_S: Final = 2.0
+EVERY_S: Final = 4.0
 
 
 @dataclass(slots=True)
