@@ -78,6 +78,7 @@ def reason_words(view: RunView) -> str:
             return {
                 "bad_record": _("its record cannot be read"),
                 "never_started": _("it was never started"),
+                "hook_cut_off": _("cut off in its hook; the job never started"),
                 "run_dir_gone": _("its folder on the host is gone"),
                 "oom_killed": _("killed for want of memory"),
                 "host_restarted": _("the host restarted"),

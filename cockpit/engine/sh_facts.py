@@ -97,25 +97,36 @@ class _Reading:
         if self._supervisor and self._supervisor.get("host_id") != self._life.host_id:
             return {"state": "other_host"}
         if self._told.last("supervised"):
-            return self._living(None)
+            return {"state": "running", **_given(self._living(None))}
         if not self._supervisor:
             return self._without_supervisor()
-        shim = self._shim_record()
-        if shim:
-            return self._ended(shim)
-        if not self._is_same_life():
-            return self._lost("host_restarted")
-        if self._told.last("alive") or any(self._told.each("process")):
+        return self._orphaned()
+
+    def _orphaned(self) -> Record:
+        """`at`: what ran when the supervisor, where there is one, was last heard of."""
+        at, noted = self._beat.get("at"), self._beat.get("ended")
+        ended = noted if isinstance(noted, dict) else self._shim_record()
+        same = self._is_same_life()
+        alive = same and (self._told.last("alive") or any(self._told.each("process")))
+        if alive and (not ended or at == "after"):
             by_sh = self._supervisor.get("mode") == "sh"
-            return self._living(SH_ONLY if by_sh else "supervisor_died")
+            answer = self._living(SH_ONLY if by_sh else "supervisor_died")
+            phases = {"before": "starting", "after": "stopping"}
+            return {"state": phases.get(str(at), "running"), **_given(answer)}
+        if ended:
+            return self._ended(ended)
+        if not same:
+            return self._lost("host_restarted")
+        if at == "before":
+            return self._lost("hook_cut_off" if self._beat.get("hook") else "never_started")
         return self._lost("killed_without_record")
 
     def _living(self, degraded: str | None) -> Record:
-        if self._told.last("stop.json"):
+        if parse(self._told.last("stop.json")):
             sent = self._beat.get("sent")
             return {"state": "stopping", "by": "cockpit", "degraded": degraded, "signals": sent}
         phase = self._beat.get("phase") if degraded is None else None
-        return {"state": phase or "running", "degraded": degraded}
+        return {"state": phase, "degraded": degraded}
 
     def _without_supervisor(self) -> Record:
         own = self._stats.get(self._run)
@@ -142,7 +153,7 @@ class _Reading:
         code = parse(self._told.last("exit.shim")).get("code")
         if not isinstance(code, int) or isinstance(code, bool):
             return {}
-        stopped = bool(self._told.last("stop.json"))
+        stopped = bool(parse(self._told.last("stop.json")))
         kills = self._oom_kills()
         number = code - 128 if 128 < code < 160 else None
         reason = "exited" if number is None else "signal"
@@ -179,6 +190,10 @@ class _Reading:
             if pid.isdigit() and start.isdigit() and len(pid + start) < 36 and pid not in seen:
                 seen.add(pid)
                 yield {"pid": int(pid), "started_ticks": int(start), "command": command.strip()}
+
+
+def _given(answer: Record) -> Record:
+    return {key: value for key, value in answer.items() if value is not None}
 
 
 def _items(value: object) -> list[object]:

@@ -215,6 +215,11 @@ CAUSES: Final[dict[str, str]] = {
         "It is gone and left no record: something ended it and its supervisor at once."
     ),
     "killed_at_logout": _(
+    "never_started": _("Its start was cut off; nothing of it ran."),
+    "hook_cut_off": _(
+        "Its supervisor was killed while its hook `before` ran, and the hook is over: "
+        "the job was never started."
+    ),
         "It is gone and left no record, and this host ends what a user runs when the last login "
         "ends (KillUserProcesses=yes): that is the likely cause."
     ),

@@ -105,5 +105,19 @@ RUN_TALK: Final[dict[str, Entry]] = {
     "signal": Entry((_("Signal {signal} ended it."), _("A signal ended it."))),
     "cancelled": Entry((_("It was stopped while it waited."),)),
     "never_started": Entry((_("Its start was cut off; nothing of it ran."),)),
+    "hook_cut_off": Entry(
+        (
+            _(
+                "Its supervisor was killed while its hook `before` ran, and the hook is over: "
+                "the job was never started."
+            ),
+        ),
+        (),
+        (
+            _(
+                "What the hook printed is in the log: `cockpit logs {run}`. Then start the run again."
+            ),
+        ),
+    ),
     "unknown": Entry((_("How it ended is not known."),)),
 }

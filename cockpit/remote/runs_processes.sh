@@ -63,13 +63,13 @@ ck_number_in() {
   [ -n "$ck_number" ]
 }
 
-# FILE: ck_line becomes the first line of a plain file of ours, or empty.
+# FILE: ck_line becomes the first line of a plain file of ours, or empty; so is a record that only has its room.
 ck_first_line() {
   ck_line=
   if [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ]; then
     IFS= read -r ck_line 2>/dev/null <"$1"
   fi
-  :
+  case $ck_line in *[!\ ]*) ;; *) ck_line= ;; esac
 }
 
 # ck_uptime_cs: hundredths of a second, of a clock that nobody sets.

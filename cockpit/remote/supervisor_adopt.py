@@ -3,11 +3,13 @@ sh between them writes the code, and this one watches, trims, stops, restarts an
 
 import os
 import signal
+import time
 
 from supervisor_cards import CardLocks, card_folder  # type: ignore[import-not-found]
 from supervisor_files import Refused, lock_within, read_file  # type: ignore[import-not-found]
+from supervisor_hooks import HookKeeper  # type: ignore[import-not-found]
 from supervisor_job import marked, set_subreaper  # type: ignore[import-not-found]
-from supervisor_keeper import MAX_LEFT, WATCHED, Keeper  # type: ignore[import-not-found]
+from supervisor_keeper import AFTER_S, MAX_LEFT, WATCHED, Keeper  # type: ignore[import-not-found]
 from supervisor_processes import is_alive, noted_pairs, read_process  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 
@@ -21,11 +23,11 @@ LOOK_S = 0.5
 ENVIRON_BYTES = 4 << 20
 
 
-class Adopter(Keeper):  # type: ignore[misc]
+class Adopter(HookKeeper):  # type: ignore[misc]
     """Keeps a run from the middle of its life on."""
 
     def __init__(self, run: "Run", _order: "Json", reply: int) -> None:
-        Keeper.__init__(self, run, run.spec, reply)
+        HookKeeper.__init__(self, run, run.spec, reply)
         self.is_foreign = True
         self.before_us = run.record("sup.json")
         self.last_life = run.locks.record("hb")
@@ -41,18 +43,19 @@ class Adopter(Keeper):  # type: ignore[misc]
             raise Refused("locked")
         self.take_over()
         self.events.note("adopted", attempt=self.attempt)
-        self.announce("running")
+        self.announce(self.phase())
         self.keep()
 
     def take_over(self) -> None:
         """What the dead supervisor knew, from its records, and the job's environment, from the job."""
         before, life = self.before_us, self.last_life
-        job = read_process(before.get("job_pid") or 0)
-        alive = job is not None and is_alive(before.get("job_pid"), before.get("job_start"))
+        pid, start = self.run.foremost()
+        job = read_process(pid or 0)
+        alive = job is not None and is_alive(pid, start)
         if not alive and not self.run.locks.is_held("job.lock"):
             raise Refused("not_alive")
         self.job = job if alive else None
-        for key in ("sent", "stops", "attempt"):
+        for key in ("sent", "stops", "attempt", "at", "hook", "ended"):
             if key in life:
                 self.life[key] = life[key]
         self.attempt = self.life["attempt"]
@@ -62,11 +65,29 @@ class Adopter(Keeper):  # type: ignore[misc]
         self.umask = before.get("umask", 0o077)
         self.started_s = before.get("started_s")
         if alive:
-            self.kept_environment = environment_of(before["job_pid"])
+            self.kept_environment = environment_of(job.pid)
+        self.take_stage()
+
+    def take_stage(self) -> None:
+        """Go on where the dead supervisor was."""
+        at, ended = self.last_life.get("at", "job"), self.last_life.get("ended")
         self.stage = self.attend_job
+        if at == "before":
+            self.stage = self.attend_before
+        elif at == "after" and isinstance(ended, dict):
+            self.ended, self.stage = ended, self.attend_after
+            self.due_at = time.monotonic() + AFTER_S
+            keys = ("job_pid", "job_start", "started_s")
+            self.began = {key: self.before_us.get(key) for key in keys}
+        else:
+            at = "job"
+        self.life["at"] = at
+
+    def phase(self) -> str:
+        return {"before": "starting", "after": "stopping"}.get(self.life["at"], "running")
 
     def patience_s(self) -> float:
-        patience_s: float = Keeper.patience_s(self)
+        patience_s: float = HookKeeper.patience_s(self)
         return min(LOOK_S, patience_s) if self.is_foreign else patience_s
 
     def known_strays(self) -> "list[list[int]]":
@@ -76,7 +97,8 @@ class Adopter(Keeper):  # type: ignore[misc]
 
     def reap(self) -> None:
         Keeper.reap(self)
-        if self.is_foreign and self.stage == self.attend_job and self.status is None:
+        stages = (self.attend_before, self.attend_job, self.attend_after)
+        if self.is_foreign and self.stage in stages and self.status is None:
             self.look()
 
     def look(self) -> None:
@@ -85,12 +107,25 @@ class Adopter(Keeper):  # type: ignore[misc]
         if job is not None and is_alive(job.pid, job.start):
             self.members().alive()  # remembers who belongs to it, for when they have left it
             return
-        code = self.run.record("exit.shim").get("code")
+        is_job = self.stage == self.attend_job
+        code = self.run.record("exit.shim" if is_job else "hook").get("code")
         if isinstance(code, int):
             self.settle(code, None)
         elif not self.run.locks.is_held("job.lock"):
-            self.events.note("ended", attempt=self.attempt, reason="killed_without_record")
-            self.stage = self.lost
+            if is_job:
+                self.events.note("ended", attempt=self.attempt, reason="killed_without_record")
+            self.stage = self.lost if is_job else self.hook_lost
+
+    def hook_lost(self) -> None:
+        """Killed with its sh: nobody knows its code, and no job begins on a guess."""
+        at = self.life["at"]
+        self.events.note("hook_ended", hook=at, why="killed_without_record")
+        if at == "after":
+            self.record_end()
+        elif self.stop:
+            self.give_up("cancelled")
+        else:
+            self.give_up("hook_failed", None, "job")
 
     def lost(self) -> None:
         """By its files it is lost as soon as our lock is gone; a stop that killed it has the last word."""
@@ -99,6 +134,15 @@ class Adopter(Keeper):  # type: ignore[misc]
             self.stage = self.attend_job
         else:
             self.stage = None
+
+    def begin_job(self) -> None:
+        """The hook held the cards for the job, and its locks went with it."""
+        try:
+            self.before_again()
+        except Refused as refusal:
+            self.give_up(refusal.code)
+        else:
+            HookKeeper.begin_job(self)
 
     def start(self, argv: "list[bytes]", extra: "dict[bytes, bytes]") -> None:
         """From here on what runs is a child of ours. Raises Refused without an environment for it."""

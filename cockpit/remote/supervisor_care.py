@@ -21,7 +21,7 @@ def adopt(store: "Store", request: "Json") -> "Json | Start":
     """A supervisor for a run that goes on without one; the record alone for a run that needs none."""
     with store.find(checked_id(request)) as run:
         record: "Json" = run.describe()
-        if record.get("degraded") != DIED or record.get("job_pid") is None:
+        if record.get("degraded") != DIED or run.foremost()[0] is None:
             return {"record": record}
         return Start(run.path, {"adopt": True}, is_new=False)
 

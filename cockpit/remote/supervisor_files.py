@@ -19,6 +19,7 @@ RECORD_BYTES = {
     "exit.shim": 512,
     "stop.json": 512,
     "go.json": 512,
+    "hook": 512,
     "hb": 2048,
     "sup.json": 8192,
 }
@@ -152,6 +153,13 @@ class Folder:
         temporary = "%s.%d" % (name, os.getpid())
         self._write(temporary, os.O_CREAT | os.O_TRUNC, data)
         os.rename(temporary, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def renew_record(self, name: str) -> None:
+        """As empty as new, in a folder of an older version too."""
+        try:
+            self.clear_record(name)
+        except FileNotFoundError:
+            self.allocate(name)
 
     def _write(self, name: str, flags: int, data: bytes, durable: bool = True) -> None:
         fd = self.open(name, os.O_WRONLY | flags)

@@ -117,8 +117,9 @@ def job_command(spec: "Json", run: "Run", attempt: int) -> "list[bytes]":
 
 
 def hook_command(text: str) -> "list[bytes]":
-    """Shell text of the profile; unlike a job's, its sh may say what is wrong with it."""
-    return [b"sh", b"-c", b"exec 2>&3 3>&-\n" + to_bytes(text), b"cockpit-hook"]
+    """Shell text of the profile, below a sh that notes its code where a job's is not looked for."""
+    shim = SHIM.replace("exit.shim", "hook").encode()
+    return [b"sh", b"-c", shim, b"cockpit", b"sh", b"-c", to_bytes(text), b"cockpit-hook"]
 
 
 def job_environment(

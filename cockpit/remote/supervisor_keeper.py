@@ -8,7 +8,6 @@ import time
 from supervisor_files import Refused  # type: ignore[import-not-found]
 from supervisor_host import oom_kills_since  # type: ignore[import-not-found]
 from supervisor_job import (  # type: ignore[import-not-found]
-    hook_command,
     job_command,
     job_environment,
     start_process,
@@ -39,7 +38,7 @@ itself, and whoever wants the run to end asks for a stop."""
 
 
 class Keeper(SupervisorRecords):  # type: ignore[misc]
-    """One stage follows the other: a job, a pause before the next attempt, the hook after it, the rest."""
+    """One stage follows the other: a job, a pause before the next attempt, the rest."""
 
     def __init__(self, run: "Run", spec: "Json", reply: int) -> None:
         SupervisorRecords.__init__(self, run, spec, reply)
@@ -84,7 +83,7 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         if self.ladder is not None or self.stage == self.attend_job and self.status is not None:
             return 0.1
         patience_s = min(HEARTBEAT_S, self.disks.wait_s)
-        if self.stage in (self.pause, self.attend_after):
+        if self.stage == self.pause:
             patience_s = min(patience_s, max(0.01, self.due_at - time.monotonic()))
         return float(patience_s)
 
@@ -94,13 +93,12 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         """Raises Refused."""
         command = job_command(self.spec, self.run, self.attempt)
         self.events.note("started", attempt=self.attempt, offset=os.fstat(self.log).st_size)
+        for key in ("hook", "ended"):
+            self.life.pop(key, None)
+        self.life["at"] = "job"
+        self.beat(force=True)
         self.start(command, {})
         self.stage = self.attend_job
-
-    def start_hook(self, name: str, extra: "dict[bytes, bytes]") -> None:
-        """Raises Refused."""
-        self.events.note("hook_started", hook=name, offset=os.fstat(self.log).st_size)
-        self.start(hook_command(self.spec[name]), extra)
 
     def start(self, argv: "list[bytes]", extra: "dict[bytes, bytes]") -> None:
         env = self.environment()
@@ -218,7 +216,8 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         """What is left of one attempt would hold the cards and ports of the next."""
         pause_s = self.restarts.pause_s(self.attempt)
         self.due_at = time.monotonic() + pause_s
-        self.life.update(phase="starting", next_s=time.time() + pause_s)
+        self.life.update(phase="starting", at="pause", ended=self.ended)
+        self.life["next_s"] = time.time() + pause_s
         self.events.note("restart_due", attempt=self.attempt + 1, in_s=round(pause_s, 1))
         if self.left:
             self.ladder = Ladder(self.members(), None, (0.0, self.run.grace_s({})[1]))
@@ -256,32 +255,9 @@ class Keeper(SupervisorRecords):  # type: ignore[misc]
         """What another attempt needs that the one before it had."""
 
     def finish(self) -> None:
-        """The hook after the job, then the record of the end."""
-        ended = self.ended or {}
+        """What comes after the job, which is its record here."""
         self.life.pop("next_s", None)
-        if not self.spec.get("after"):
-            return self.record_end()
-        code = ended["code"] if ended.get("code") is not None else 128 + (ended.get("signal") or 0)
-        extra = {b"COCKPIT_EXIT_CODE": b"%d" % code}
-        try:
-            self.start_hook("after", extra)
-        except (Refused, OSError) as error:
-            self.events.note("hook_ended", hook="after", why=str(error))
-            return self.record_end()
-        self.due_at = time.monotonic() + AFTER_S
-        self.stage = self.attend_after
-        self.life["phase"] = "stopping"
-        self.beat(force=True)
-
-    def attend_after(self) -> None:
-        if self.status is None and time.monotonic() >= self.due_at:
-            self.events.note("hook_timeout", hook="after", limit_s=AFTER_S)
-            self.due_at = float("inf")
-            self.ladder = Ladder(self.members(), None, (0.0, 5.0))
-        elif self.status is not None:
-            code, number = self.status["code"], self.status["signal"]
-            self.events.note("hook_ended", hook="after", code=code, signal=number)
-            self.record_end()
+        self.record_end()
 
     def record_end(self) -> None:
         if self.stop:  # while the cards are still ours: afterwards it may be the next run's

@@ -7,8 +7,9 @@ import time
 from supervisor_cards import CardLocks, card_folder  # type: ignore[import-not-found]
 from supervisor_driver import CardStates  # type: ignore[import-not-found]
 from supervisor_files import Refused, lock_within  # type: ignore[import-not-found]
+from supervisor_hooks import HookKeeper  # type: ignore[import-not-found]
 from supervisor_job import set_subreaper  # type: ignore[import-not-found]
-from supervisor_keeper import WATCHED, Keeper  # type: ignore[import-not-found]
+from supervisor_keeper import WATCHED  # type: ignore[import-not-found]
 from supervisor_run import Run  # type: ignore[import-not-found]
 from supervisor_session import ends_at_logout  # type: ignore[import-not-found]
 
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 
-class Supervisor(Keeper):  # type: ignore[misc]
+class Supervisor(HookKeeper):  # type: ignore[misc]
     """Starts one run, and keeps it from then on."""
 
     def __init__(self, run: "Run", order: "Json", reply: int) -> None:
-        Keeper.__init__(self, run, order["spec"], reply)
+        HookKeeper.__init__(self, run, order["spec"], reply)
         self.secrets = order.pop("secrets")
         self.umask = order["umask"]
         self.attempt = self.life["attempt"] = order.get("attempt", 1)
@@ -96,23 +97,3 @@ class Supervisor(Keeper):  # type: ignore[misc]
         self.announce("starting")
         self.start_hook("before", {})
         self.stage = self.attend_before
-
-    def attend_before(self) -> None:
-        if self.status is None:
-            return
-        code, number = self.status["code"], self.status["signal"]
-        self.events.note("hook_ended", hook="before", code=code, signal=number)
-        if self.stop:
-            self.give_up("cancelled")
-        elif code != 0:
-            self.give_up("hook_failed", 128 + number if code is None else code, "job")
-        else:
-            self.begin_job()
-
-    def begin_job(self) -> None:
-        try:
-            self.start_job()
-        except Refused as refusal:
-            self.give_up(refusal.code)
-        else:
-            self.announce("running")

@@ -35,6 +35,8 @@ class SupervisorRecords:
         self.log = run.open("log", os.O_WRONLY | os.O_APPEND)
         self.attempt = 1
         self.life: "Json" = {"phase": "starting", "sent": [], "stops": 0, "attempt": 1}
+        self.life["at"] = "before"
+        """What runs now: what comes before the job, the job, a pause between two attempts, the hook after."""
         hole = run.locks.record("hb").get("hole")
         if hole:  # of an attempt before a restart of the host
             self.life["hole"] = hole
@@ -48,6 +50,8 @@ class SupervisorRecords:
         """The job, or a hook in its place."""
         self.started_s: "float | None" = None
         """When the first attempt began."""
+        self.began: "Json" = {}
+        """The job as it was announced."""
         self.oom = oom_kills()
         self._beat_at = 0.0
 
@@ -68,7 +72,9 @@ class SupervisorRecords:
         record.update(incarnation())
         if self.job is not None and phase == "running":
             self.started_s = self.started_s or time.time()
-            record.update(job_pid=self.job.pid, job_start=self.job.start, started_s=self.started_s)
+            self.began = {"job_pid": self.job.pid, "job_start": self.job.start}
+            self.began["started_s"] = self.started_s
+        record.update(self.began)
         self.run.write_record("sup.json", record)
         self.beat(force=True)
         self.answer({"ok": True})

@@ -7,7 +7,7 @@ import time
 
 from supervisor_files import MIB, Folder, Refused, parse_object  # type: ignore[import-not-found]
 from supervisor_host import incarnation, oom_kills_since  # type: ignore[import-not-found]
-from supervisor_processes import Members, is_alive, still_alive  # type: ignore[import-not-found]
+from supervisor_processes import Members, is_alive, noted_pairs, still_alive  # type: ignore[import-not-found]
 from supervisor_session import ends_at_logout  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -24,6 +24,8 @@ WORDS = ("profile", "kind", "argv", "cwd", "tags", "notes", "claimed_s")
 """What a record only repeats of the spec."""
 SPOILT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a record of a wrong form raises."""
+PHASES = {"before": "starting", "after": "stopping"}
+"""The states of a run whose hook runs."""
 RESTARTING = ("on-failure", "always", "on-lost")
 
 
@@ -57,10 +59,14 @@ class Run(Folder):  # type: ignore[misc]
         """Cheaply: is there any record of an end?"""
         return any(self.read(name, 1) == b"{" for name in ("exit", "exit.shim"))
 
-    def members(self) -> "Members":
+    def foremost(self) -> "tuple[int | None, int | None]":
+        """Pid and start of the hook that runs, else of the job."""
+        hook = noted_pairs([self.locks.record("hb").get("hook")])
         supervisor = self.record("sup.json")
-        job = (supervisor.get("job_pid"), supervisor.get("job_start"))
-        return Members(self, job, None, self.locks.record("hb").get("strays"))
+        return hook[0] if hook else (supervisor.get("job_pid"), supervisor.get("job_start"))
+
+    def members(self) -> "Members":
+        return Members(self, self.foremost(), None, self.locks.record("hb").get("strays"))
 
     def grace_s(self, asked: "Json") -> "tuple[float, float]":
         """How long INT and TERM may take: as asked for, else as the spec says."""
@@ -179,18 +185,25 @@ class Run(Folder):  # type: ignore[misc]
         return {"state": "lost", "reason": "never_started"}
 
     def _orphaned(self, supervisor: "Json", life: "Json") -> "Json":
-        ended = self._shim_record(supervisor)
-        if ended:
-            return self._ended(ended)
-        now = incarnation()
-        if any(supervisor.get(key) != value for key, value in now.items()):
-            return self._lost("host_restarted", supervisor, life)
-        job = (supervisor.get("job_pid"), supervisor.get("job_start"))
-        if self.locks.is_held("job.lock") or is_alive(*job):
-            answer: "Json" = {"state": "running", "degraded": "supervisor_died"}
+        at, noted = life.get("at"), life.get("ended")
+        same = all(supervisor.get(key) == value for key, value in incarnation().items())
+        alive = same and (self.locks.is_held("job.lock") or is_alive(*self.foremost()))
+        ended = noted if isinstance(noted, dict) else self._shim_record(supervisor)
+        if alive and (not ended or at == "after"):
+            answer: "Json" = {
+                "state": PHASES.get(str(at), "running"),
+                "degraded": "supervisor_died",
+            }
             if self.record("stop.json"):
                 answer.update(state="stopping", by="cockpit")
             return answer
+        if ended:
+            return self._ended(ended)
+        if not same:
+            return self._lost("host_restarted", supervisor, life)
+        if at == "before":
+            reason = "hook_cut_off" if life.get("hook") else "never_started"
+            return self._lost(reason, supervisor, life)
         ended = self._shim_record(supervisor)  # it may have come between the two looks
         return (
             self._ended(ended) if ended else self._lost("killed_without_record", supervisor, life)

@@ -51,7 +51,15 @@ def claim(folder: str, spec: "Json", host: str) -> str:
         with Folder(path) as run:
             locks = local_locks(path, spec["run"], host)
             kept["locks"] = None if locks is None else locks.path
-            for name in ("exit", "exit.shim", "stop.json", "go.json", "sup.json", "events.jsonl"):
+            for name in (
+                "exit",
+                "exit.shim",
+                "hook",
+                "stop.json",
+                "go.json",
+                "sup.json",
+                "events.jsonl",
+            ):
                 run.allocate(name)
             claim_attempt(run, 1)
             lay_locks(locks or run)
@@ -75,8 +83,8 @@ def lay_locks(folder: "Folder") -> None:
 def renew(run: "Run", host: str, attempt: int) -> None:
     """Claim another attempt of a lost run and make its records ready. Raises FileExistsError."""
     claim_attempt(run, attempt)
-    for name in ("exit", "exit.shim", "stop.json"):
-        run.clear_record(name)
+    for name in ("exit", "exit.shim", "hook", "stop.json"):
+        run.renew_record(name)
     if isinstance(run.spec.get("locks"), str) and run.locks is run:
         locks = local_locks(run.path, run.id, host)
         if locks is not None:

@@ -60,23 +60,25 @@ class Stop:
             if state["state"] == "exited" and not state["leftovers"]:
                 life = self._run.locks.record("hb")  # its last one, now that it is over
                 return self._finish(life.get("sent") or [], {})
-            supervisor = self._run.record("sup.json")
-            self._ladder = Ladder(self._run.members(), supervisor.get("job_pid"), self._grace_s)
+            self._ladder = Ladder(self._run.members(), self._run.foremost()[0], self._grace_s)
         return None
 
     def _climb(self, now: float) -> "Json | None":
         ladder = self._ladder
         assert ladder is not None
-        supervisor = self._run.record("sup.json")
-        job_alive = is_alive(supervisor.get("job_pid"), supervisor.get("job_start"))
-        ladder.advance(now, not job_alive)
+        ladder.advance(now, not is_alive(*self._run.foremost()))
         if not ladder.done:
             return None
-        if "KILL" in ladder.sent and not self._run.has_ended():
+        if not self._run.has_ended() and ("KILL" in ladder.sent or self._is_before()):
             ended = verdict(None, int(signal.SIGKILL), None, True)
+            if self._is_before():
+                ended.update(signal=None, reason="cancelled")
             ended["sent"] = ladder.sent
             self._run.write_record("exit", ended)
         return self._finish(ladder.sent, ladder.left)
+
+    def _is_before(self) -> bool:
+        return bool(self._run.locks.record("hb").get("at") == "before")
 
     def _finish(self, sent: "list[str]", left: "dict[int, Process]") -> "Json":
         record = self._run.describe()

@@ -239,6 +239,38 @@ async def test_a_run_of_a_python_that_went_is_read_by_the_shell(dash: Bench) -> 
     assert [each.run for each in await dash.agent.list()] == [RUN]
 
 
+async def test_a_log_of_a_python_that_went_ends_when_its_run_does(dash: Bench) -> None:
+    python = PipeTransport(dash.home)
+    agent = python.agent()
+    await agent.open()
+    await agent.start(shell(RUN, "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"))
+    await agent.close()
+    frames = dash.agent.tail(RUN)
+    assert await anext(frames) == Data(0, b"one\n")
+    (dash.home / "go").touch()
+    assert await anext(frames) == Data(4, b"two\n")
+    end = await anext(frames)
+    assert isinstance(end, End) and (end.record.code, end.record.by) == (0, "job")
+    await frames.aclose()
+
+
+async def test_a_hook_of_a_python_that_went_is_no_running_job(dash: Bench) -> None:
+    python = PipeTransport(dash.home)
+    agent = python.agent()
+    await agent.open()
+    await agent.start(shell(RUN, "echo job", before="echo $$ >$HOME/hook; exec sleep 600"))
+    hook = await dash.pid_of("hook")
+    await agent.close()
+    supervisor = json.loads((dash.folder() / "sup.json").read_text())["pid"]
+    os.kill(supervisor, signal.SIGKILL)
+    await until(lambda: not alive(supervisor))
+    record = await dash.agent.status(RUN)
+    assert (record.state, record.degraded) == ("starting", "supervisor_died")
+    os.killpg(os.getpgid(hook), signal.SIGKILL)
+    record = await dash.ended()
+    assert (record.state, record.reason) == ("lost", "hook_cut_off")
+
+
 # -- states ------------------------------------------------------------------------------------
 
 
