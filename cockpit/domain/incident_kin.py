@@ -26,8 +26,12 @@ STATE_ORDER: Final[dict[IncidentState, int]] = {
     "open": 0, "applied": 1, "seen": 2, "recovered": 3, "withdrawn": 4, "closed": 5,
 }  # fmt: skip
 ALSO_INHIBITS: Final[frozenset[tuple[Family, Family]]] = frozenset(
-    {("gpu_oom", "near_full"), ("hardware", "near_full"), ("hardware", "starved"), ("hang", "idle")}
-)
+    {
+        ("gpu_oom", "near_full"), ("hardware", "near_full"), ("hardware", "starved"), ("hang", "idle"),
+        ("hang", "starved"), ("starved", "idle"), ("nccl", "hang"), ("driver", "hang"), ("disk", "hang"),
+        ("crash", "idle"), ("driver", "idle"), ("hardware", "idle"),
+    }
+)  # fmt: skip
 FOREBODES: Final[Mapping[str, Family]] = {
     "near_full": "gpu_oom", "full_soon": "gpu_oom", "leak_gpu": "gpu_oom", "leak_host": "host_oom",
     "leak_shm": "shm", "host_near_full": "host_oom", "shm_near_full": "shm", "disk_low": "disk",

@@ -54,6 +54,11 @@ class ProgressReader:
         self._steps: deque[tuple[int, float]] = deque(maxlen=PACE_SAMPLES)
         self._restarted = True
 
+    @property
+    def stepped(self) -> tuple[int, float] | None:
+        """The newest step that was seen as it came, and when."""
+        return self._steps[-1] if self._steps else None
+
     def feed(self, text: str, at_s: float | None = None) -> bool:
         """Take one line (plain text); True when `progress` changed."""
         rank = _RANK.match(text) if text.startswith("[") else None

@@ -161,5 +161,6 @@ _MAKERS: Final[dict[str, Callable[[str, Facts], Remedy]]] = {
     "max_num_seqs_down": _fewer_seqs,
     "kv_fp8": _constant("vllm.kv_cache_dtype", "fp8"),
     "enforce_eager": _constant("vllm.enforce_eager", True),
+    "fewer_threads": _constant("env.set.OMP_NUM_THREADS", "1"),
     "fewer_batched_tokens": _constant("vllm.max_num_batched_tokens", 2048),
 }

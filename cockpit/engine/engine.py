@@ -73,10 +73,10 @@ class Engine(RunsFace, IncidentsFace):
         self._desk = IncidentDesk(self._bus, self._clock)
         self._witness = Witness(self._fleet)
         self._desk.testify = self._witness.testify
-        self._watch = SampleWatch(self._desk, self._held)
         self._parts = EngineParts(
             home, self._hosts, self._clock, self._bus, self._fleet, self._desk
         )
+        self._watch = SampleWatch(self._desk, self._held, self._parts.wishes)
         self._runs = self._wiring.make_runs(self._parts)
         self._bus.subscribe(self._runs.heard)
         self._reloading = asyncio.Lock()

@@ -148,6 +148,11 @@ class RunFollower:
         self.ended.clear()
 
     @property
+    def reader(self) -> ProgressReader:
+        """What its log has told of its progress."""
+        return self._progress
+
+    @property
     def is_quiet(self) -> bool:
         """No byte has come for a moment."""
         return self._quiet is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cockpit.domain.models import HostName, RunId
+from cockpit.domain.readiness import Readiness
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import RunView
 from cockpit.engine.api import Around
@@ -14,9 +15,11 @@ from cockpit.engine.companions import CompanionParts, Companions, Wanted
 from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.past_runs import PastRuns
+from cockpit.engine.pulse_watch import PulseWatch
 from cockpit.engine.readiness import READY_NOTE, decode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_watch import RunFinding, RunWatch
+from cockpit.engine.watch_wishes import Wishes
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError
 from cockpit.transport.base import HostTransport
@@ -41,6 +44,7 @@ class RunLife:
         self._transports = transports
         self._watches: dict[RunId, RunWatch] = {}
         self._launches: dict[RunId, Launch] = {}
+        self.pulses = PulseWatch(parts, self.book, self._readiness)
         self._restored: set[RunId] = set()
         self._companions = Companions(
             CompanionParts(
@@ -62,12 +66,16 @@ class RunLife:
     def adopt(self, run: RunId, profile: Profile | None = None) -> None:
         """Do for this run what its profile wants beside it."""
         self.around_runs.adopt(run, profile)
+        if profile is not None:
+            self._wish(run, profile)
         view = self.book.get(run)
         if view is not None and view.state == "running":
             self._began(view)
 
     def listener(self, host: HostName, follower: RunFollower) -> RunWatch:
-        return self._watch_of(host, follower.run)
+        watch = self._watch_of(host, follower.run)
+        self.pulses.listens(follower.run, watch, follower)
+        return watch
 
     def ended(self, host: HostName, record: RunRecord) -> None:
         """A run's end was heard, with its log to the last byte."""
@@ -100,6 +108,7 @@ class RunLife:
             self._began(view)
         elif view.ended or view.state == "unreachable":
             self._companions.leave(view.run)
+        self.pulses.changed(view)
         self._parts.bus.publish(RunChanged(view, before, self._parts.clock.wall_s()))
 
     def _began(self, view: RunView) -> None:
@@ -111,7 +120,7 @@ class RunLife:
             self._restored.add(view.run)
             self.around_runs.spawn(view.run, self._restore(view))
             return
-        ready = launch.ready if launch else decode_ready(dict(view.notes).get(READY_NOTE, ""))
+        ready = self._readiness(view.run)
         wanted = Wanted(
             ready,
             self._watch_of(view.host, view.run).log_says_ready,
@@ -119,6 +128,20 @@ class RunLife:
             serves=ready is not None and MODELS_PATH in ready.http,
         )
         self._companions.begin(view.run, transport, wanted)
+
+    def _readiness(self, run: RunId) -> Readiness | None:
+        """By its profile, or by what was noted with it on its host."""
+        launch, view = self._launches.get(run), self.book.get(run)
+        if launch is not None:
+            return launch.ready
+        return None if view is None else decode_ready(dict(view.notes).get(READY_NOTE, ""))
+
+    def _wish(self, run: RunId, profile: Profile) -> None:
+        """`[watch]` of its profile."""
+        if (watch := profile.watch) is not None:
+            wishes = Wishes(watch.oom, watch.leak, watch.stall_s, watch.idle_s)
+            self._parts.wishes.put(run, wishes)
+            self.pulses.wished(run)
 
     def _is_ours(self, run: RunId) -> bool:
         past = self.past.get(run)
@@ -128,6 +151,7 @@ class RunLife:
         """An earlier cockpit started it: what its profile says of ports and readiness is known from then."""
         profile = await self.around_runs.profile_of(view.run)
         if profile is not None:
+            self._wish(view.run, profile)
             from cockpit.launchers import build
             from cockpit.launchers.base import LaunchFacts
 
@@ -159,6 +183,8 @@ class RunLife:
     # -- what is told -----------------------------------------------------------------------
 
     def _report(self, found: RunFinding) -> None:
+        if not found.is_end and not self._parts.wishes.of(found.run).wants(found.finding):
+            return
         self._parts.incidents.report(
             found.finding,
             host=found.host,

@@ -32,6 +32,8 @@ class RunFinding:
     evidence: tuple[Evidence, ...]
     is_live: bool = True
     """False for what stood in the log before we watched it."""
+    is_end: bool = False
+    """It says how the run ended."""
 
 
 OnRunFinding = Callable[[RunFinding], None]
@@ -44,6 +46,8 @@ class RunWatch:
         self.log_says_ready = asyncio.Event()
         """A line was the one that the profile waits for."""
         self.heard_bytes = 0
+        self.is_deaf = False
+        """Its log cannot be followed at present: silence tells nothing."""
         self._host = host
         self._run = run
         self._book = book
@@ -64,6 +68,7 @@ class RunWatch:
     def log_bytes(self, offset: int, data: bytes, live: bool) -> None:
         self._replaying = not live
         self.heard_bytes += len(data)
+        self.is_deaf = False
 
     def log_lines(self, lines: list[Line]) -> None:
         pattern = self._ready_pattern
@@ -80,6 +85,7 @@ class RunWatch:
 
     def failed(self, error: CockpitError) -> None:
         """The log is tried again; there is no verdict in it."""
+        self.is_deaf = True
 
     def progress(self, progress: Progress) -> None:
         self._book.progress(self._run, progress)
@@ -122,7 +128,11 @@ class RunWatch:
             return
         self._end_told = True
         evidence = Evidence(record.ended_s, "exit", _exit_words(record))
-        self._tell(RunFinding(finding, self._host, self._run, record.profile, None, (evidence,)))
+        self._tell(
+            RunFinding(
+                finding, self._host, self._run, record.profile, None, (evidence,), is_end=True
+            )
+        )
 
 
 def _card_of(finding: Finding, view: RunView | None) -> int | None:

@@ -33,6 +33,8 @@ from cockpit.engine.gang import GangParts, Gangs
 from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
+from cockpit.engine.incidents_api import Mend
+from cockpit.engine.mending import Mender
 from cockpit.engine.mirror_room import LogCopies
 from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
@@ -142,6 +144,17 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
             )
         )
         self._own_forwards = HostForwards(parts.bus, parts.clock)
+        around = self._life.around_runs
+        self._mender = Mender(
+            parts,
+            self.book,
+            known=around.known_profile,
+            read=around.profile_of,
+            past=self.past.get,
+            origin=self.past.history.origin,
+            spawn=around.spawn,
+        )
+        parts.incidents.fit = self._mender.fit
 
     @property
     def store(self) -> RunStore:
@@ -172,6 +185,7 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
 
     def host_removed(self, host: HostName) -> None:
         runs = self._hosts.pop(host, None)
+        self._life.pulses.forget(host)
         if runs is not None:
             task = asyncio.ensure_future(runs.close())
             self._removing.add(task)
@@ -185,7 +199,8 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
     def annotate(self, sample: HostSample) -> HostSample:
         return sample  # the probe reads a process's run from its environment
 
-    def sampled(self, sample: HostSample) -> None: ...
+    def sampled(self, sample: HostSample) -> None:
+        self._life.pulses.sampled(sample)
 
     def heard(self, event: Event) -> None:
         self._life.heard(event)
@@ -282,6 +297,9 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
 
         return overrides_of(incident)
 
+    async def mend(self, incident: Incident) -> Mend:
+        return await self._mender.mend(incident)
+
     async def launch(self, plan: LaunchPlan) -> RunId:
         """Start it; returns once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""
         return await self.start(plan, await self.specify(plan))
@@ -298,14 +316,14 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
 
     async def _start_one(self, plan: LaunchPlan, spec: RunSpec) -> RunId:
         self._life.launched(spec.run, plan.launch)
-        self._maskers[spec.run] = Masker(spec.secrets.values())
+        masker = self._maskers[spec.run] = Masker(spec.secrets.values())
         try:
             self.fetcher.remember(plan, spec.run)
+            await self.past.about_to_launch(plan, spec.run, masker)
             record = await self._starter.start(plan, spec)
         except BaseException:
-            self.fetcher.forget(plan.host, spec.run)
-            self._life.launched(spec.run, None)
-            self._maskers.pop(spec.run, None)
+            if spec.run not in self._starter.in_doubt:
+                await self._take_back(plan, spec.run)
             raise
         runs = self.of_host(plan.host)
         self._life.adopt(spec.run, plan.profile)
@@ -314,6 +332,13 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
             await self.past.launched(plan, view, self._maskers[spec.run])
         runs.refresh()
         return spec.run
+
+    async def _take_back(self, plan: LaunchPlan, run: RunId) -> None:
+        """What was noted of a run that its host has not started."""
+        self.fetcher.forget(plan.host, run)
+        self._life.launched(run, None)
+        self._maskers.pop(run, None)
+        await self.past.not_launched(run)
 
     async def stop(self, run: RunId) -> StopReport:
         """The stop ladder, to its end, on every host of the run. Raises RunUnknown, TransportError."""

@@ -14,6 +14,7 @@ from cockpit.domain.memory_watch import MemoryWatch
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.room_watch import RoomWatch
 from cockpit.engine.incident_desk import IncidentDesk
+from cockpit.engine.watch_wishes import WatchWishes
 
 Held: TypeAlias = Callable[[HostName], Mapping[int, RunId]]
 """Of each card of a host that a living run reserved: the run."""
@@ -38,9 +39,10 @@ class _Watches:
 
 
 class SampleWatch:
-    def __init__(self, desk: IncidentDesk, held: Held) -> None:
+    def __init__(self, desk: IncidentDesk, held: Held, wishes: WatchWishes | None = None) -> None:
         self._desk = desk
         self._held = held
+        self._wishes = wishes or WatchWishes()
         self._watches: dict[HostName, _Watches] = {}
 
     def take(self, sample: HostSample) -> None:
@@ -51,6 +53,8 @@ class SampleWatch:
             self._hear(sample.host, signal)
 
     def _hear(self, host: HostName, signal: Signal) -> None:
+        if signal.action == "open" and not self._is_wanted(host, signal):
+            return
         if signal.action == "open":
             self._desk.report(
                 signal.finding,
@@ -62,6 +66,13 @@ class SampleWatch:
             return
         key = key_of(signal.finding, Place(host, signal.gpu, signal.run))
         self._desk.settle(key, "withdrawn" if signal.action == "withdraw" else "recovered")
+
+    def _is_wanted(self, host: HostName, signal: Signal) -> bool:
+        """By the profile of the run whose process or card it is about."""
+        run = signal.run
+        if run is None and signal.gpu is not None:
+            run = self._held(host).get(signal.gpu)
+        return self._wishes.of(run).wants(signal.finding)
 
     def forget(self, host: HostName) -> None:
         self._watches.pop(host, None)

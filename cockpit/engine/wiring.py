@@ -15,6 +15,7 @@ from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
 from cockpit.engine.sampler import Cadence, Sampler, StartSampler
 from cockpit.engine.services import RunsService
+from cockpit.engine.watch_wishes import WatchWishes
 
 if TYPE_CHECKING:
     from cockpit.config.hosts import HostSpec
@@ -33,6 +34,7 @@ class EngineParts:
     bus: EventBus
     fleet: FleetStore
     incidents: IncidentDesk
+    wishes: WatchWishes = field(default_factory=WatchWishes)
 
 
 MakeTransport: TypeAlias = Callable[["HostSpec", EngineParts, "AskSecret | None"], "HostTransport"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cockpit.i18n.pulse_texts import PULSE_CAUSES
 from cockpit.i18n.sentences import N_ as _
 
 CAUSES: Final[dict[str, str]] = {
@@ -214,12 +215,12 @@ CAUSES: Final[dict[str, str]] = {
     "killed_without_record": _(
         "It is gone and left no record: something ended it and its supervisor at once."
     ),
-    "killed_at_logout": _(
     "never_started": _("Its start was cut off; nothing of it ran."),
     "hook_cut_off": _(
         "Its supervisor was killed while its hook `before` ran, and the hook is over: "
         "the job was never started."
     ),
+    "killed_at_logout": _(
         "It is gone and left no record, and this host ends what a user runs when the last login "
         "ends (KillUserProcesses=yes): that is the likely cause."
     ),
@@ -323,4 +324,5 @@ CAUSES: Final[dict[str, str]] = {
         "Almost all memory of the host or container is in use; the kernel ends a process when it is full."
     ),
     "shm_near_full": _("Almost all of /dev/shm is in use; data loaders crash when it is full."),
+    **PULSE_CAUSES,
 }

@@ -20,6 +20,7 @@ from cockpit.i18n.incident_texts import (
     WHAT_APP_XID,
     WHAT_BY_CAUSE,
 )
+from cockpit.i18n.pulse_texts import SURENESS
 from cockpit.i18n.remedy_texts import REMEDIES
 from cockpit.i18n.sentences import Facts, fill, first_filled, join, listed
 from cockpit.i18n.xid_texts import XID_NAMES
@@ -121,6 +122,11 @@ def shown_facts(facts: Mapping[str, int | float | str | bool]) -> dict[str, obje
         shown["slope"] = size_text(slope)
     if isinstance(eta_s, int | float):
         shown["eta"] = _eta_text(eta_s, facts.get("eta_low_s"), facts.get("eta_high_s"))
+    still_s, sure = facts.get("still_s"), facts.get("confidence")
+    if isinstance(still_s, int | float):
+        shown["still"] = span_text(still_s)
+    if sure in SURENESS:
+        shown["confidence"] = _(SURENESS[str(sure)])
     xid = facts.get("xid")
     if isinstance(xid, int):
         shown["xid_name"] = _(XID_NAMES[xid]) if xid in XID_NAMES else _("not in NVIDIA's list")
@@ -129,15 +135,15 @@ def shown_facts(facts: Mapping[str, int | float | str | bool]) -> dict[str, obje
 
 def _eta_text(at_s: float, low_s: object, high_s: object) -> str:
     """ "5 h (4 h to 7 h)": what one may count on, not what the division gave."""
-    text = _rough_time(at_s)
+    text = span_text(at_s)
     if isinstance(low_s, int | float) and isinstance(high_s, int | float):
         return _("{eta} ({low} to {high})").format(
-            eta=text, low=_rough_time(low_s), high=_rough_time(high_s)
+            eta=text, low=span_text(low_s), high=span_text(high_s)
         )
     return text
 
 
-def _rough_time(seconds: float) -> str:
+def span_text(seconds: float) -> str:
     for size_s, unit in ((86_400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size_s or (unit == "min" and seconds >= 60):
             return f"{seconds / size_s:.0f} {unit}"
@@ -155,7 +161,8 @@ def size_text(mib: float) -> str:
 def _summary(finding: FindingLike, title: str, facts: Facts) -> str:
     numbers = first_filled(SUMMARIES.get(finding.family, ()), facts) or ""
     where = [text for text in (_gpu(finding, facts), _rank(finding)) if text]
-    parts = [part for part in (numbers, *where) if part]
+    sure = str(facts.get("confidence") or "")
+    parts = [part for part in (sure, numbers, *where) if part]
     return title + _(": ") + listed(parts) if parts else title
 
 

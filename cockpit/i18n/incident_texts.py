@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cockpit.i18n.pulse_texts import PULSE_SUMMARIES, PULSE_TITLES
 from cockpit.i18n.sentences import N_ as _
 
 TITLES: Final[dict[str, str]] = {
@@ -66,6 +67,7 @@ TITLES_BY_CAUSE: Final[dict[str, str]] = {
     "nvlink_down": _("An NVLink is down"),
     "clock_drop": _("A card's clock dropped"),
     "allocator_thrash": _("GPU memory is at its limit"),
+    **PULSE_TITLES,
 }
 
 SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
@@ -140,7 +142,7 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
         _("{reserved} held, {allocated} needed at most"),
         _("process {holder_pid} holds {holder} of {total}"),
     ),
-    "hang": (),
+    **PULSE_SUMMARIES,
     "leak": (_("+{slope}/h, full in about {eta}"), _("+{slope}/h")),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from cockpit.i18n.pulse_texts import PULSE_REMEDIES
 from cockpit.i18n.sentences import N_ as _
 
 REMEDIES: Final[dict[str, tuple[str, ...]]] = {
@@ -12,14 +13,28 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     ),
     # training
     "smaller_batch": (
+        _(
+            "Batch {batch} instead of {batch_before}, accumulation {steps} instead of {steps_before}: same result, a little slower."
+        ),
+        _("Batch {batch} instead of {batch_before}."),
         _("A smaller batch with more gradient accumulation: same result, a little slower."),
     ),
     "gradient_checkpointing": (
         _("Turn gradient checkpointing on: the batch stays, about 25 % slower."),
     ),
-    "shorter_sequences": (_("Cap or pack the sequences; the longest batch decides."),),
+    "shorter_sequences": (
+        _("Sequences of {tokens} tokens instead of {tokens_before}; the longest batch decides."),
+        _("Cap or pack the sequences; the longest batch decides."),
+    ),
+    "smaller_images": (
+        _("Smaller images: imgsz {size} instead of {size_before}."),
+        _("Smaller images (imgsz)."),
+    ),
     "lean_optimizer": (_("bf16 with an 8-bit or paged optimizer, or LoRA."),),
-    "shard": (_("Shard over more cards: FSDP, or ZeRO-2 and ZeRO-3."),),
+    "shard": (
+        _("Shard more: ZeRO stage {stage}."),
+        _("Shard over more cards: FSDP, or ZeRO-2 and ZeRO-3."),
+    ),
     "offload": (_("Offload the optimizer or the parameters to the host's memory."),),
     "bigger_card": (_("A card with more memory."),),
     "quantise_weights": (_("Load the weights in 4 or 8 bits, or in bf16."),),
@@ -28,7 +43,10 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "print_shapes": (
         _("Print the shapes just before it; look for a swapped or overflowing size."),
     ),
-    "smaller_eval_batch": (_("A smaller evaluation batch (per_device_eval_batch_size)."),),
+    "smaller_eval_batch": (
+        _("Evaluation batch {batch} instead of {batch_before}."),
+        _("A smaller evaluation batch (per_device_eval_batch_size)."),
+    ),
     "predictions_to_cpu": (
         _("Move predictions to the host while evaluating (eval_accumulation_steps)."),
     ),
@@ -101,32 +119,58 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
         _("Limit the length to what fits: max_model_len = {value}."),
         _("Limit the length (max_model_len)."),
     ),
-    "shorter_model_len": (_("A shorter longest request (context length)."),),
+    "shorter_model_len": (
+        _("A shorter longest request: {option} = {value}."),
+        _("A shorter longest request (context length)."),
+    ),
     "kv_fp8": (_("Keep the KV cache in fp8: about twice as many tokens fit."),),
     "max_num_seqs_down": (
+        _("Fewer requests at once: {option} = {value}."),
         _("Fewer requests at once: max_num_seqs = {value}."),
         _("Fewer requests at once (max_num_seqs)."),
     ),
-    "fewer_requests": (_("Fewer requests at once (max_running_requests)."),),
+    "fewer_requests": (
+        _("Fewer requests at once: {option} = {value}."),
+        _("Fewer requests at once (max_running_requests)."),
+    ),
     "fewer_batched_tokens": (
+        _("Smaller steps: {option} = {value}; this cuts the peak that is measured."),
         _("Smaller steps: max_num_batched_tokens = 2048; this cuts the peak that is measured."),
     ),
     "chunked_prefill": (_("Chunked prefill, so that a long prompt comes in pieces."),),
     "enforce_eager": (_("Without CUDA graphs (enforce_eager): saves memory, a little slower."),),
-    "tensor_parallel": (_("Spread the model over more cards (tensor_parallel_size)."),),
-    "quantise_or_tp": (_("A quantised checkpoint, or more cards (tensor_parallel_size)."),),
+    "tensor_parallel": (
+        _("Spread the model over {cards} cards."),
+        _("Spread the model over more cards (tensor_parallel_size)."),
+    ),
+    "quantise_or_tp": (
+        _("A quantised checkpoint, or the model over {cards} cards."),
+        _("A quantised checkpoint, or more cards (tensor_parallel_size)."),
+    ),
     "cpu_offload": (_("Keep part of the weights in host memory (cpu_offload_gb)."),),
     "wait_until_quiet": (_("Wait until the card is quiet, then start again."),),
     "start_one_by_one": (_("Start servers that share a card one after another."),),
     "isolate_card": (_("Give the server a card of its own."),),
     "restart_server": (_("Restart the server."),),
     "upgrade_server": (_("Update the server; several versions had this as a bug."),),
-    "sgl_fraction_up": (_("Raise mem_fraction_static by 0.02 to 0.05."),),
-    "sgl_fraction_down": (_("Lower mem_fraction_static by 0.05 to 0.1."),),
-    "sgl_chunked": (_("Lower chunked_prefill_size."),),
+    "sgl_fraction_up": (
+        _("Raise {option} to {value}."),
+        _("Raise mem_fraction_static by 0.02 to 0.05."),
+    ),
+    "sgl_fraction_down": (
+        _("Lower {option} to {value}."),
+        _("Lower mem_fraction_static by 0.05 to 0.1."),
+    ),
+    "sgl_chunked": (
+        _("Lower {option} to {value}."),
+        _("Lower chunked_prefill_size."),
+    ),
     "sgl_conservative": (_("Raise schedule_conservativeness to 1.3."),),
     "sgl_graph_bs": (_("Capture fewer CUDA graphs (cuda_graph_max_bs), or none."),),
-    "trt_fraction": (_("Lower kv_cache_free_gpu_memory_fraction to 0.8."),),
+    "trt_fraction": (
+        _("Lower {option} to {value}."),
+        _("Lower kv_cache_free_gpu_memory_fraction to 0.8."),
+    ),
     "fewer_gpu_layers": (_("Fewer layers on the GPU (-ngl)."),),
     "smaller_context": (_("A smaller context (-c, num_ctx)."),),
     "fewer_slots": (_("Fewer slots (--parallel)."),),
@@ -134,7 +178,10 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "smaller_quant": (_("A smaller model, or a lower quantisation."),),
     "unload_models": (_("Unload other models (`ollama ps`)."),),
     # host memory, shared memory, files
-    "fewer_workers": (_("Fewer DataLoader workers, a smaller prefetch_factor."),),
+    "fewer_workers": (
+        _("{workers} DataLoader workers instead of {workers_before}."),
+        _("Fewer DataLoader workers, a smaller prefetch_factor."),
+    ),
     "stream_data": (_("Stream or map the data set; arrays instead of Python lists."),),
     "raise_container_limit": (_("A larger memory limit for the container or the instance."),),
     "check_kernel_log": (
@@ -238,7 +285,10 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "check_environment": (
         _("Check that the run uses the environment that you meant ([env] in the profile)."),
     ),
-    "free_port": (_("Use another port."),),
+    "free_port": (
+        _("Use another port: {port}."),
+        _("Use another port."),
+    ),
     # hardware
     "leave_card": (_("Leave this card out."),),
     "other_card": (_("Try another card: a fault that follows the card is hardware."),),
@@ -264,7 +314,10 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "copy_off": (_("Copy checkpoints off now."),),
     # numbers
     "use_bf16": (_("bf16 instead of fp16."),),
-    "lower_lr": (_("A lower learning rate, a longer warm-up, gradient clipping."),),
+    "lower_lr": (
+        _("Learning rate {rate} instead of {rate_before}, a longer warm-up, gradient clipping."),
+        _("A lower learning rate, a longer warm-up, gradient clipping."),
+    ),
     "check_batch": (_("Look for a bad batch, for example with every label at -100."),),
     "check_checkpoint": (_("Check the weights for NaN."),),
     "fix_operation": (_("Mend the operation that is named."),),
@@ -277,4 +330,5 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
         _("Run the same work on another card of the host, to see whether it follows the card."),
     ),
     "watch_memory": (_("Keep an eye on it; it closes by itself when use falls."),),
+    **PULSE_REMEDIES,
 }
