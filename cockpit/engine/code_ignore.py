@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,6 +74,7 @@ class IgnoreRules:
 def _lines(path: Path) -> Sequence[str]:
     try:
         with path.open("rb") as file:
-            return os.fsdecode(file.read(MAX_IGNORE_BYTES)).splitlines()
+            data = file.read(MAX_IGNORE_BYTES).removeprefix(codecs.BOM_UTF8)
+            return os.fsdecode(data).splitlines()
     except OSError:
         return []

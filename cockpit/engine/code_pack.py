@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -56,15 +58,23 @@ def _hashed(root: Path, file: CodeFile) -> Hashed:
     except FileNotFoundError:
         raise changed(file) from None
     except OSError as error:
-        raise LaunchFailed(
-            "code_unreadable", path=shown(file.path), text=error.strerror or str(error)
-        ) from error
+        raise _unreadable(file, error) from error
     return Hashed(CodeFile(file.path, size, file.mode), found.hexdigest())
 
 
 def open_file(root: Path, file: CodeFile) -> int:
+    """A plain file, and nothing that took its place meanwhile. Raises OSError."""
     path = os.path.join(os.fsencode(root), file.path)
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a plain file")
+    return fd
+
+
+def _unreadable(file: CodeFile, error: OSError) -> LaunchFailed:
+    text = error.strerror or str(error)
+    return LaunchFailed("code_unreadable", path=shown(file.path), text=text)
 
 
 def changed(file: CodeFile) -> LaunchFailed:
@@ -129,7 +139,10 @@ def read_file(root: Path, file: CodeFile, offset: int, left: int) -> Iterator[by
     try:
         os.lseek(fd, offset, os.SEEK_SET)
         while left > 0:
-            data = os.read(fd, min(PIECE_BYTES, left))
+            try:
+                data = os.read(fd, min(PIECE_BYTES, left))
+            except OSError as error:
+                raise _unreadable(file, error) from error
             if not data:
                 raise changed(file)
             left -= len(data)

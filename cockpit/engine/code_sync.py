@@ -116,7 +116,7 @@ class CodeSync:
         needs = self._needs(plan, files, told, answer)
         needs = replace(needs, rsync=needs.rsync and by_rsync)
         progress(0, needs.total_bytes)
-        by = await self._bring(courier, plan, needs, progress)
+        by = await self._bring(courier, plan, files, needs, progress)
         placed = await self._place(courier, plan)
         return CodeSent(
             files=len(files),
@@ -140,7 +140,12 @@ class CodeSync:
             ) from refusal
 
     async def _bring(
-        self, courier: Courier, plan: CodePlan, needs: _Needs, progress: OnProgress
+        self,
+        courier: Courier,
+        plan: CodePlan,
+        files: Sequence[Hashed],
+        needs: _Needs,
+        progress: OnProgress,
     ) -> str:
         """By which way it went."""
         if not needs.files:
@@ -148,7 +153,7 @@ class CodeSync:
         wanted = [one for one, _have in needs.files]
         if needs.rsync:
             told = await rsync_to(courier, Path(plan.root), wanted, progress)
-            self._check(told, wanted)
+            self._check(told, files)
             return "rsync"
         await courier.tell("take", {})
         pieces = packed(Path(plan.root), needs.files)
@@ -158,13 +163,19 @@ class CodeSync:
             progress(piece.done_bytes, needs.total_bytes)
         await courier.send_chunk(b"")
         told, _none = await courier.answer()
-        self._check(told, wanted)
+        self._check(told, files)
         return "tar"
 
-    def _check(self, told: dict[str, object], wanted: Sequence[Hashed]) -> None:
+    def _check(self, told: dict[str, object], files: Sequence[Hashed]) -> None:
         """What came over is not what was announced: it changed here meanwhile."""
-        if told.get("bad"):
-            raise changed(wanted[0].file)
+        bad = told.get("bad")
+        if bad == []:
+            return
+        try:
+            first = files[_index(bad[0] if isinstance(bad, list) else None, files)]
+        except ValueError as error:
+            raise ProtocolError(host=self._host, why="code") from error
+        raise changed(first.file)
 
     def _needs(
         self, plan: CodePlan, files: Sequence[Hashed], told: dict[str, object], answer: bytes

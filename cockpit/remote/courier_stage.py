@@ -145,9 +145,12 @@ class Stage:
         return process.wait()
 
     def take_over(self) -> "list[str]":
+        """What of it is not what its name says, or did not come."""
         bad = []
         for sha in list(self._sizes):
             if self._size(sha + ".rsync") is None:
+                if self.wants(sha):
+                    bad.append(sha)
                 continue
             fd = self._folder.open(sha + ".rsync", os.O_RDONLY)
             try:

@@ -171,6 +171,14 @@ def test_cockpitignore_has_the_rules_of_gitignore(tmp_path: Path, in_git: bool) 
     ]  # fmt: skip
 
 
+def test_a_cockpitignore_of_another_editor_means_the_same(tmp_path: Path) -> None:
+    """With a mark at its beginning that says UTF-8, and lines that end otherwise."""
+    for name in ("a.py", "data/x", "keep/y"):
+        put(tmp_path, name)
+    put(tmp_path, ".cockpitignore", "\ufeffdata/\r\nkeep/\r\n")
+    assert names(listed(tmp_path, by_git=False)) == [b".cockpitignore", b"a.py"]
+
+
 def test_outside_git_caches_and_environments_stay_here_unless_brought_back(tmp_path: Path) -> None:
     root = tmp_path / "plain"
     for name in (

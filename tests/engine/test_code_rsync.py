@@ -115,19 +115,24 @@ async def test_an_rsync_that_dies_on_the_host_is_replaced_by_tar(
     assert host.there() == {"big": text(900_000)}
 
 
-async def test_what_changes_meanwhile_is_not_put_in_place(
-    host: CodeHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("what", ["words", "fifo"])
+async def test_what_changes_meanwhile_is_not_put_in_place(host: CodeHost, what: str) -> None:
     from cockpit.engine.code_list import CodeWish, plan_code
     from cockpit.engine.code_pack import hashed
     from cockpit.errors import LaunchFailed
 
     put(host.root, "a.py", "one")
+    put(host.root, "b.py", "one more")
     files = hashed(plan_code(CodeWish(host.root, str(host.folder), by_git=False)))
-    put(host.root, "a.py", "two")
+    (host.root / "b.py").unlink()
+    if what == "fifo":
+        os.mkfifo(host.root / "b.py")
+    else:
+        put(host.root, "b.py", "another")
     with pytest.raises(LaunchFailed) as caught:
         await host.send(files)
-    assert caught.value.code == "code_changed_here" and host.there() == {}
+    assert (caught.value.code, caught.value.facts["path"]) == ("code_changed_here", "b.py")
+    assert host.there() == {}
 
 
 def test_the_relay_bears_with_pipes_that_do_not_block(tmp_path: Path) -> None:

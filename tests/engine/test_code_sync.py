@@ -268,6 +268,26 @@ async def test_a_file_that_changes_while_it_is_sent_starts_nothing(host: CodeHos
     assert host.there() == {}
 
 
+@pytest.mark.parametrize("what", ["words", "fifo", "folder", "link"])
+async def test_the_file_that_changed_is_the_one_that_is_named(host: CodeHost, what: str) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        put(host.root, name, name)
+    files = hashed(plan_code(CodeWish(host.root, str(host.folder), by_git=False)))
+    changed = host.root / "b.py"
+    changed.unlink()
+    if what == "words":
+        put(host.root, "b.py", "B.py")
+    elif what == "fifo":
+        os.mkfifo(changed)
+    elif what == "folder":
+        changed.mkdir()
+    else:
+        changed.symlink_to("a.py")
+    error = await refused(host.send(files))
+    assert (error.code, error.facts["path"]) == ("code_changed_here", "b.py")
+    assert host.there() == {}
+
+
 async def test_a_folder_that_is_not_ours_alone_is_refused(host: CodeHost) -> None:
     put(host.root, "a.py")
     (host.folder / ".cockpit-code").mkdir(parents=True)
