@@ -237,13 +237,15 @@ def small(words: str) -> str:
 
 def header_facts(incidents: Sequence[Incident], sums: Sums, wall_s: int, note: str) -> HeaderFacts:
     """The header's numbers out of the stores."""
-    open_ones = [one for one in incidents if one.state in ("open", "applied")]
+    open_ones = [one for one in incidents if one.is_loud]
+    muted = [one for one in incidents if one.mute and one.state in ("open", "applied")]
     return HeaderFacts(
         sums=sums,
         fatal=sum(one.severity == "fatal" for one in open_ones),
         warnings=sum(one.severity == "warning" for one in open_ones),
         wall_s=wall_s,
         note=note,
+        muted=sum(one.severity != "notice" for one in muted),
     )
 
 

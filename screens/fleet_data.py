@@ -225,7 +225,7 @@ class FleetData:
             return
         self._versions = versions
         self._epoch += 1
-        open_ones = [one for one in self.engine.incidents.all() if one.state in ("open", "applied")]
+        open_ones = [one for one in self.engine.incidents.all() if one.is_loud]
         places = [(place, one) for one in open_ones for place in self._places_of(one)]
         worst: dict[tuple[HostName, int | None], Severity] = {}
         families: dict[tuple[HostName, int | None], tuple[str, ...]] = {}

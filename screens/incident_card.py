@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cockpit.domain.incidents import Evidence, Incident
+from cockpit.domain.incidents import Incident
 from cockpit.domain.text import safe_line
 from cockpit.domain.units import duration_text, price_text
-from cockpit.i18n import _, ngettext
+from cockpit.i18n import _
 from cockpit.i18n.fact_words import facts_text
-from cockpit.i18n.messages import IncidentText, describe_incident, reason_text
-from cockpit.screens.incident_proof import proof_paras
+from cockpit.i18n.messages import IncidentText, describe_incident
+from cockpit.screens.incident_became import became_paras
+from cockpit.screens.incident_evidence import TEXT_LIMIT, Contexts, evidence_paras
+from cockpit.screens.incident_proof import LABEL, proof_paras
 from cockpit.widgets.diff import patch_paras
 from cockpit.widgets.drawing import padded
-from cockpit.widgets.incident_row import state_words
+from cockpit.widgets.incident_row import moment
 from cockpit.widgets.incident_strip import where
-from cockpit.widgets.log_time import clock
 from cockpit.widgets.look import Look
-from cockpit.widgets.text_pane import BLANK, Para, Role, code, heading, para
+from cockpit.widgets.text_pane import BLANK, Para, Role, heading, para
 
 if TYPE_CHECKING:
     from cockpit.engine.api import EngineApi
 
-_TEXT_LIMIT = 600
 _BODY = 2
+_NARROW = 56
 
 
 def card_paras(
@@ -33,26 +34,51 @@ def card_paras(
     look: Look,
     profile: Mapping[str, object] | None,
     *,
-    hang: int = 10,
+    width: int = 80,
+    contexts: Contexts | None = None,
+    earlier: Sequence[Incident] = (),
+    is_earlier: bool = False,
 ) -> list[Para]:
-    """All of it; `profile` is the run's TOML, so that a patch can show what stands there now.
-
-    `hang` is how far the rest of a long evidence line is set in.
-    """
+    """All of it; `profile` is the run's TOML, so that a patch can show what stands there now."""
+    hang = LABEL if width >= _NARROW else _BODY
     words = describe_incident(incident)
     rows = [_title(engine, incident, words, look), BLANK]
     rows += _what(incident, words, engine)
-    rows += _why(incident, words, hang)
-    rows += [*proof_paras(engine, incident, look, indent=_BODY), BLANK]
+    rows.append(heading(_("Why we think so")))
+    if words.cause:
+        rows.append(para(safe_line(words.cause, TEXT_LIMIT), indent=_BODY))
+    rows += evidence_paras(incident, contexts or {}, look, indent=_BODY, hang=hang)
+    rows += _facts(incident, hang)
+    rows += [*proof_paras(incident, look, indent=_BODY, width=width), BLANK]
     rows += _remedies(words, profile)
-    return rows + _became(engine, incident)
+    return rows + became_paras(engine, incident, earlier, is_earlier=is_earlier)
+
+
+def first_paras(incident: Incident) -> list[Para]:
+    """What to do first, for the top of a card whose end is out of sight."""
+    words = describe_incident(incident)
+    if not words.remedies:
+        return []
+    first = words.remedies[0]
+    key = "   " + _("a applies it") if first.patch else ""
+    pieces: tuple[tuple[str, Role], ...] = (
+        (padded(_("do first"), LABEL), "muted"),
+        (safe_line(first.text, TEXT_LIMIT), "text"),
+        (key, "ok"),
+    )
+    return [Para(pieces, _BODY, LABEL)]
 
 
 def card_text(
-    engine: EngineApi, incident: Incident, look: Look, profile: Mapping[str, object] | None
+    engine: EngineApi,
+    incident: Incident,
+    look: Look,
+    profile: Mapping[str, object] | None,
+    contexts: Contexts | None = None,
 ) -> str:
     """The card as plain text, to be pasted into a chat or a ticket."""
-    return "\n".join(one.plain for one in card_paras(engine, incident, look, profile)).strip()
+    paras = card_paras(engine, incident, look, profile, contexts=contexts)
+    return "\n".join(one.plain for one in paras).strip()
 
 
 def _title(engine: EngineApi, incident: Incident, words: IncidentText, look: Look) -> Para:
@@ -62,7 +88,10 @@ def _title(engine: EngineApi, incident: Incident, words: IncidentText, look: Loo
     pieces: tuple[tuple[str, Role], ...] = (
         (f"{sign} {safe_line(words.title)}", severity),
         (f"   {where(incident)}", "strong"),
-        (f"   {clock(incident.opened_s)}, " + _("{ago} ago").format(ago=ago), "muted"),
+        (
+            f"   {moment(incident.opened_s, engine.wall_s())}, " + _("{ago} ago").format(ago=ago),
+            "muted",
+        ),
     )
     return Para(pieces, hang=_BODY)
 
@@ -70,7 +99,7 @@ def _title(engine: EngineApi, incident: Incident, words: IncidentText, look: Loo
 def _what(incident: Incident, words: IncidentText, engine: EngineApi) -> list[Para]:
     rows = [heading(_("What happened"))]
     told = words.what or words.summary
-    rows += [para(safe_line(line, _TEXT_LIMIT), indent=_BODY) for line in told.splitlines()]
+    rows += [para(safe_line(line, TEXT_LIMIT), indent=_BODY) for line in told.splitlines()]
     spec = None if incident.host is None else engine.hosts.get(incident.host)
     if spec is not None and spec.price_per_h is not None and incident.severity == "fatal":
         price = price_text(spec.price_per_h, spec.currency)
@@ -80,6 +109,10 @@ def _what(incident: Incident, words: IncidentText, engine: EngineApi) -> list[Pa
                 indent=_BODY,
             )
         )
+    eta_s = incident.finding.facts.get("eta_s")
+    if isinstance(eta_s, int | float) and incident.state in ("open", "seen", "applied"):
+        due = moment(incident.last_s + eta_s, engine.wall_s())
+        rows.append(para(_("Full at about {time}.").format(time=due), "warn", indent=_BODY))
     if incident.finding.rank is not None:
         rows.append(
             para(_("Seen on rank {rank}.").format(rank=incident.finding.rank), indent=_BODY)
@@ -87,41 +120,16 @@ def _what(incident: Incident, words: IncidentText, engine: EngineApi) -> list[Pa
     return [*rows, BLANK]
 
 
-def _why(incident: Incident, words: IncidentText, hang: int) -> list[Para]:
-    rows = [heading(_("Why we think so"))]
-    if words.cause:
-        rows.append(para(safe_line(words.cause, _TEXT_LIMIT), indent=_BODY))
-    finding = incident.finding
-    shown = list(incident.evidence)
-    if finding.text and not any(one.text == finding.text for one in shown):
-        shown.insert(
-            0, Evidence(incident.opened_s, "log", finding.text, finding.offset, finding.line)
-        )
-    rows += [_evidence(one, hang) for one in shown[:12]]
-    if len(shown) > 12:
-        rows.append(para(_("and {n} more").format(n=len(shown) - 12), "muted", indent=_BODY))
-    if finding.facts:
-        facts = facts_text(finding.facts)
-        read: tuple[tuple[str, Role], ...] = (
-            (padded(_("read"), 10), "muted"),
-            (safe_line(facts, _TEXT_LIMIT), "muted"),
-        )
-        rows.append(Para(read, _BODY, hang))
-    return rows
-
-
-def _evidence(one: Evidence, hang: int) -> Para:
-    """Time, place and text of one line; the text is the host's, cleaned and cut."""
-    when = "" if one.at_s is None else clock(one.at_s)
-    place = safe_line(one.source, 16)
-    if one.line is not None:
-        place += f" {one.line:,}"
-    pieces: tuple[tuple[str, Role], ...] = (
-        (when.ljust(10), "muted"),
-        (place + "  ", "muted"),
-        (safe_line(one.text, _TEXT_LIMIT), "text"),
+def _facts(incident: Incident, hang: int) -> list[Para]:
+    told = ("eta_s", "eta_low_s", "eta_high_s")
+    facts = {name: value for name, value in incident.finding.facts.items() if name not in told}
+    if not facts:
+        return []
+    read: tuple[tuple[str, Role], ...] = (
+        (padded(_("read"), LABEL), "muted"),
+        (safe_line(facts_text(facts), TEXT_LIMIT), "muted"),
     )
-    return Para(pieces, indent=_BODY, hang=hang)
+    return [Para(read, _BODY, hang)]
 
 
 def _remedies(words: IncidentText, profile: Mapping[str, object] | None) -> list[Para]:
@@ -135,7 +143,7 @@ def _remedies(words: IncidentText, profile: Mapping[str, object] | None) -> list
             key, applied = "   " + _("a applies it"), True
         rows.append(
             Para(
-                ((f"{number}  ", "ok"), (safe_line(remedy.text, _TEXT_LIMIT), "text"), (key, "ok")),
+                ((f"{number}  ", "ok"), (safe_line(remedy.text, TEXT_LIMIT), "text"), (key, "ok")),
                 indent=_BODY,
                 hang=3,
             )
@@ -143,40 +151,3 @@ def _remedies(words: IncidentText, profile: Mapping[str, object] | None) -> list
         if remedy.patch:
             rows += patch_paras(remedy.patch, profile, indent=_BODY + 3)
     return [*rows, BLANK]
-
-
-def _became(engine: EngineApi, incident: Incident) -> list[Para]:
-    rows = [heading(_("What became of it"))]
-    since = _("open since {time}").format(time=clock(incident.opened_s))
-    if incident.count > 1:
-        words = ngettext("seen {n} time", "seen {n} times, last {time}", incident.count)
-        since += "   " + words.format(n=incident.count, time=clock(incident.last_s))
-    rows.append(para(since, "muted", indent=_BODY))
-    if state := state_words(incident):
-        why = safe_line(reason_text(incident.state_why), 200)
-        rows.append(para(f"{state}: {why}" if why else state, indent=_BODY))
-    host = None if incident.host is None else engine.fleet.hosts.get(incident.host)
-    if host is not None and host.link not in ("live", "degraded"):
-        age_s = host.age_s(engine.now_s())
-        age = "" if age_s is None else " " + _("{age} ago").format(age=duration_text(int(age_s)))
-        rows.append(
-            para(_("last known{age}: no data is not ok").format(age=age), "warn", indent=_BODY)
-        )
-    earlier = earlier_ones(engine, incident)
-    for one in earlier[:4]:
-        place = f"{clock(one.opened_s)}  {where(one)}  {state_words(one) or _('still open')}"
-        rows.append(code((_("before  "), "muted"), (safe_line(place), "muted"), indent=_BODY))
-    return rows
-
-
-def earlier_ones(engine: EngineApi, incident: Incident) -> list[Incident]:
-    """The same kind for the same profile, older than this one, newest first."""
-    same = [
-        one
-        for one in engine.incidents.all()
-        if one.key != incident.key
-        and one.family == incident.family
-        and one.profile == incident.profile
-        and one.opened_s < incident.opened_s
-    ]
-    return sorted(same, key=lambda one: -one.opened_s)

@@ -1,122 +1,145 @@
-"""Incidents: left by urgency, right the whole story of the chosen one."""
+"""Incidents: left by urgency or by time, right the whole story of the chosen one."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
+from cockpit.domain.filter import FilterError, parse_filter
+from cockpit.domain.filter_nodes import Filter
+from cockpit.domain.filter_nodes import shown as words_of
 from cockpit.domain.incidents import Incident
-from cockpit.domain.text import safe_line
-from cockpit.domain.units import duration_text
 from cockpit.engine.events import Event, IncidentChanged
-from cockpit.i18n import _, ngettext
-from cockpit.i18n.messages import describe_incident
-from cockpit.i18n.sentences import join
-from cockpit.screens.base import CockpitScreen
+from cockpit.i18n import _
+from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
-from cockpit.screens.incident_card import card_paras, card_text
+from cockpit.screens.filter_words import caret_line
+from cockpit.screens.incident_card import card_text
+from cockpit.screens.incident_decisions import IncidentDecisions
+from cockpit.screens.incident_export import export_incident
+from cockpit.screens.incident_list import ORDERS, Entry, entries_of, in_order, passes
+from cockpit.screens.incident_story import Story
+from cockpit.screens.incident_words import hidden_words, quiet_words, title_words
 from cockpit.screens.navigation import open_host
 from cockpit.screens.run import RunScreen
-from cockpit.screens.run_actions import apply_remedy, read_profile
 from cockpit.screens.run_lines import lines_of
-from cockpit.widgets.incident_row import SETTLED, IncidentRow
+from cockpit.widgets.filter_bar import FilterBar, FilterInput
 from cockpit.widgets.row_list import RowList
-from cockpit.widgets.text_pane import TextPane, para
+from cockpit.widgets.text_pane import TextPane
 
-_REASONS = {
-    "f": _("fixed"),
-    "a": _("false alarm"),
-    "m": _("my doing"),
-}
+SIDE_NEEDS_CELLS = 100
+MUTES_EVERY_S = 30.0
 
 
-class IncidentsScreen(CockpitScreen):
-    """Nothing is ever lost here: closed ones are one key away."""
+class IncidentsScreen(IncidentDecisions, CockpitScreen):
+    """Nothing is ever lost here: what is settled, muted or of an earlier session is one key away."""
 
     MODE = "incidents"
-    CSS_PATH = "lists.tcss"
+    CSS_PATH = "incidents.tcss"
     HINTS = (
-        "incidents.apply",
-        "incidents.seen",
-        "incidents.close",
-        "list.open",
-        "incidents.copy",
-        "incidents.hidden",
-    )
+        "incidents.apply", "incidents.seen", "incidents.mute", "incidents.close", "list.open",
+        "incidents.export", "incidents.filter", "incidents.hidden", "incidents.sort",
+        "incidents.copy", "incidents.zoom",
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "apply", _("apply"), id="incidents.apply", tooltip=_("The first profile change, after its diff")),
         Binding("o", "seen", _("seen"), id="incidents.seen", tooltip=_("Out of the count, not out of the list")),
+        Binding("m", "mute", _("mute"), id="incidents.mute", tooltip=_("This kind, here or everywhere, for a time")),
         Binding("x", "close_it", _("close"), id="incidents.close", tooltip=_("With a reason")),
+        Binding("e,w", "export", _("export"), id="incidents.export", tooltip=_("As Markdown, to a new file")),
+        Binding("slash", "filter", _("filter"), id="incidents.filter", tooltip=_("Words, family:leak, host:h100")),
+        Binding("H", "hidden", _("all"), id="incidents.hidden", tooltip=_("Settled, muted, earlier too")),
+        Binding("s", "sort", _("sort"), id="incidents.sort", tooltip=_("By urgency, time, host or kind")),
         Binding("y", "copy", _("copy"), id="incidents.copy", tooltip=_("The card as text")),
-        Binding("H", "hidden", _("closed ones"), id="incidents.hidden", tooltip=_("Show or hide what is settled")),
+        Binding("z", "zoom", _("zoom"), id="incidents.zoom", tooltip=_("The story alone")),
         Binding("n", "next(1)", _("next"), show=False, id="incidents.next"),
         Binding("N", "next(-1)", _("previous"), show=False, id="incidents.previous"),
-        Binding("u", "undo_state", _("undo"), show=False, id="incidents.undo", tooltip=_("Take back seen or closed")),
+        Binding("u", "undo_state", _("undo"), show=False, id="incidents.undo", tooltip=_("Take back the last one")),
     ]  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
-        self._show_settled = False
-        self._profiles: dict[str, Mapping[str, object] | None] = {}
+        self._shows_all = False
+        self._order = "u"
+        self._filter = ""
+        self._wanted = Filter()
+        self._remembered: Sequence[Incident] = ()
+        self._entries: dict[str, Entry] = {}
         self._drawn: tuple[object, ...] = ()
-        self._undo: tuple[str, str] | None = None
-        self._wanted: str | None = None
         self._quiet_since_s: float | None = None
+        self._story: Story | None = None
 
     def compose_body(self) -> ComposeResult:
         with Horizontal(classes="columns"):
             with Vertical(classes="left"):
                 yield RowList(_("incidents"), id="incidents")
+                yield FilterBar()
             with Vertical(classes="right"):
                 yield TextPane(_("its story"), id="card")
 
     def on_mount(self) -> None:
         self._quiet_since_s = self.engine.now_s()
+        self._story = Story(self, self.query_one("#card", TextPane))
+        self.query_one(FilterInput).placeholder = _("family:gpu_oom host:h100 !seen opened<2h")
         self.query_one("#incidents", RowList).focus()
+        self.run_worker(self._recall(), group="recall", exclusive=True)
+        self.set_interval(MUTES_EVERY_S, self._refresh_mutes)
 
     def select(self, key: str) -> None:
         """From another screen: show this one."""
         incident = self.engine.incidents.get(key)
-        self._show_settled |= incident is not None and incident.state in SETTLED
-        self._wanted = key
+        self._shows_all |= incident is not None and Entry(incident).is_hidden
+        self.wanted_key = key
         if self.is_mounted:
             self.pull()
 
     @property
-    def chosen(self) -> Incident | None:
+    def chosen_entry(self) -> Entry | None:
         key = self.query_one("#incidents", RowList).cursor_key
-        return None if key is None else self.engine.incidents.get(key)
+        return None if key is None else self._entries.get(key)
+
+    @property
+    def remembered(self) -> Sequence[Incident]:
+        """What earlier sessions left, as far as it was read."""
+        return self._remembered
 
     def pull(self) -> None:
         state = (
-            self.engine.incidents.version, self._show_settled, self._wanted, self.size,
-            int(self.engine.wall_s()),
+            self.engine.incidents.version, self._shows_all, self._order, self._wanted,
+            self.wanted_key, self._remembered, self.size, int(self.engine.wall_s()),
         )  # fmt: skip
         if state == self._drawn:
             return
         self._drawn = state
-        everyone = self.engine.incidents.all()
-        shown = [one for one in everyone if self._show_settled or one.state not in SETTLED]
-        rows = self.query_one("#incidents", RowList)
+        everyone = entries_of(self.engine.incidents.all(), self._remembered)
+        listed = [one for one in everyone if self._shows_all or not one.is_hidden]
+        shown = [one for one in listed if passes(self.engine, one, self._wanted)]
+        self._entries = {one.key: one for one in shown}
+        rows, now_s = self.query_one("#incidents", RowList), self.engine.wall_s()
         rows.show(
-            [IncidentRow(one, safe_line(describe_incident(one).title)) for one in shown],
-            empty=self._quiet_words(everyone),
+            [one.row(now_s) for one in in_order(shown, self._order)],
+            empty=self._empty_words(everyone, len(listed)),
         )
-        if self._wanted is not None:
-            rows.select(self._wanted)
-            self._wanted = None
-        rows.name_it(self._title_words(shown, everyone))
+        if self.wanted_key is not None:
+            rows.select(self.wanted_key)
+            self.wanted_key = None
+        title = title_words(len(listed), shown, ORDERS[self._order][0], self._filter)
+        rows.name_it(title, hidden_words(everyone, shown))
+        self._fit_list(len(shown))
         self._show_card()
 
     def hear(self, event: Event) -> None:
         if isinstance(event, IncidentChanged):
             self.pull()
+
+    def strip_incidents(self, incidents: Sequence[Incident]) -> Sequence[Incident]:
+        """The list says it already."""
+        return ()
 
     @on(RowList.Moved)
     def _other(self) -> None:
@@ -124,108 +147,130 @@ class IncidentsScreen(CockpitScreen):
         self.show_hints()
 
     def _show_card(self, *, from_top: bool = False) -> None:
-        incident, pane = self.chosen, self.query_one("#card", TextPane)
-        if incident is None:
-            pane.show([para(_("Nothing is chosen."), "muted")])
-            return
-        profile = self._profile(incident)
-        hang = 10 if pane.inner_width >= 56 else 2
-        card = card_paras(self.engine, incident, self.look, profile, hang=hang)
-        pane.show(card, from_top=from_top)
+        if self._story is not None:
+            self._story.show(self.chosen_entry, from_top=from_top)
 
-    def _profile(self, incident: Incident) -> Mapping[str, object] | None:
-        """The run's TOML, read once and apart from drawing."""
-        name = incident.profile
-        if name is None or not any(remedy.patch for remedy in incident.finding.remedies):
-            return None
-        if name not in self._profiles:
-            self._profiles[name] = None
-            self.run_worker(self._read(name), group="profile")
-        return self._profiles[name]
-
-    async def _read(self, name: str) -> None:
-        self._profiles[name] = await asyncio.to_thread(read_profile, self.engine, name)
-        self._show_card()
-
-    # Words.
-
-    def _quiet_words(self, everyone: Sequence[Incident]) -> str:
-        since = self.engine.now_s() - (self._quiet_since_s or 0)
-        hosts = self.engine.fleet.hosts
-        cards = sum(len(state.latest.gpus) for state in hosts.values() if state.latest is not None)
-        runs = sum(not view.ended for view in self.engine.runs.all())
-        away = [name for name, state in hosts.items() if state.link not in ("live", "degraded")]
-        watched = _("{hosts} hosts, {cards} cards and {runs} runs are watched.").format(
-            hosts=len(hosts), cards=cards, runs=runs
-        )
-        if away:
-            first = _("Nothing open on what we can see; {hosts} does not answer.").format(
-                hosts=", ".join(safe_line(name) for name in away[:3])
-            )
-        else:
-            first = _("All quiet for {time}.").format(time=duration_text(int(since)))
-        settled = sum(one.state in SETTLED for one in everyone)
-        hidden = _("H shows {n} settled ones.").format(n=settled) if settled else ""
-        return join(tuple(part for part in (first, watched, hidden) if part))
-
-    def _title_words(self, shown: Sequence[Incident], everyone: Sequence[Incident]) -> str:
-        words = ngettext("{n} incident", "{n} incidents", len(shown)).format(n=len(shown))
-        hidden = len(everyone) - len(shown)
-        return words + ("   " + _("{n} settled, H").format(n=hidden) if hidden else "")
-
-    # Keys.
-
-    def action_apply(self) -> None:
-        if (incident := self.chosen) is not None:
-            self.run_worker(apply_remedy(self, incident), group="apply", exclusive=True)
-
-    def action_seen(self) -> None:
-        if (incident := self.chosen) is not None:
-            self._set(incident, "open" if incident.state == "seen" else "seen", "")
-
-    def action_close_it(self) -> None:
-        if (incident := self.chosen) is None:
-            return
-        menu = ChoiceMenu(
-            _("Close: {title}").format(title=safe_line(describe_incident(incident).title)),
-            [Choice(key, words) for key, words in _REASONS.items()],
-            body=_("It leaves the list; H shows it again. It says nothing to the run."),
-        )
-        self.app.push_screen(menu, lambda answer: self._close_for(incident, answer))
-
-    def _close_for(self, incident: Incident, answer: str | None) -> None:
-        if answer in _REASONS:
-            self._set(incident, "closed", _REASONS[answer])
-
-    def _set(self, incident: Incident, state: Literal["open", "seen", "closed"], why: str) -> None:
-        self._undo = (incident.key, incident.state)
-        self.engine.incidents.set_state(incident.key, state, why)
-        words = {"open": _("Open again"), "seen": _("Seen"), "closed": _("Closed: {why}")}[state]
-        words = words.format(why=why) + "; " + _("u undoes it")
-        self.notify(words, timeout=10, markup=False)
+    async def _recall(self) -> None:
+        """What earlier sessions saw."""
+        self._remembered = tuple(await self.engine.earlier_incidents())
         self.pull()
-        self.show_frame()
 
-    def action_undo_state(self) -> None:
-        if self._undo is not None:
-            key, before = self._undo
-            self._undo = None
-            self.engine.incidents.set_state(key, "seen" if before == "seen" else "open", "")
-            self._wanted = key
-            self.pull()
+    def _refresh_mutes(self) -> None:
+        if self.is_top:
+            self.run_worker(self.engine.refresh_mutes(), group="mutes", exclusive=True)
+
+    def _empty_words(self, everyone: Sequence[Entry], listed: int) -> str:
+        if listed and self._filter:
+            words = _("No incident fits {filter}. esc shows all {total}.")
+            return words.format(filter=self._filter, total=listed)
+        since_s = self.engine.now_s() - (self._quiet_since_s or 0)
+        return quiet_words(self.engine, everyone, since_s)
+
+    # Layout.
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.width < SIDE_NEEDS_CELLS, "-narrow")
+        self.call_after_refresh(self._drawn_anew)
+
+    def _fit_list(self, rows: int) -> None:
+        """One above the other, the list takes what it needs and leaves most of the height to the story."""
+        most = max(5, self.size.height * 2 // 5 - 2)
+        height = min(max(rows, 1 if rows else 3) + 2, most) + 2 * self.query_one(FilterBar).is_open
+        self.query_one(".left").styles.height = height if self.has_class("-narrow") else "1fr"
+
+    def action_zoom(self) -> None:
+        self.toggle_class("-zoomed")
+        focus = "#card" if self.has_class("-zoomed") else "#incidents"
+        self.query_one(focus).focus()
+        self.call_after_refresh(self._drawn_anew)
+
+    def _drawn_anew(self) -> None:
+        self._drawn = ()
+        self.pull()
+
+    # What one takes along.
 
     def action_copy(self) -> None:
-        if (incident := self.chosen) is not None:
-            text = card_text(self.engine, incident, self.look, self._profile(incident))
+        if (incident := self.chosen) is not None and self._story is not None:
+            story = self._story
+            text = card_text(
+                self.engine, incident, self.look, story.profile(incident), story.contexts(incident)
+            )
             self.app.copy_to_clipboard(text)
             self.notify(_("Copied the card as text"), markup=False)
 
+    def action_export(self) -> None:
+        if (incident := self.chosen) is not None and self._story is not None:
+            profile = self._story.profile(incident)
+            work = export_incident(self.app, self.engine, incident, profile)
+            self.run_worker(work, group="export", exclusive=True)
+
+    # What shows, and in which order.
+
     def action_hidden(self) -> None:
-        self._show_settled = not self._show_settled
+        self._shows_all = not self._shows_all
+        if self._shows_all:
+            self.run_worker(self._recall(), group="recall", exclusive=True)
         self.pull()
 
     def action_next(self, step: int) -> None:
         self.query_one("#incidents", RowList).action_move(step)
+
+    def action_sort(self) -> None:
+        choices = [Choice(key, words) for key, (words, _key) in ORDERS.items()]
+        menu = ChoiceMenu(_("Sort incidents"), choices, current=self._order)
+        self.app.push_screen(menu, self._sorted)
+
+    def _sorted(self, key: str | None) -> None:
+        if key is not None:
+            self._order = key
+            self.pull()
+
+    def action_filter(self) -> None:
+        bar = self.query_one(FilterBar)
+        bar.text = self._filter
+        bar.open()
+        self._drawn_anew()
+
+    @on(FilterBar.Typed)
+    def _typed(self, event: FilterBar.Typed) -> None:
+        """The last filter that could be read stays in force while one types."""
+        bar = self.query_one(FilterBar)
+        saved = services(self).options.filters
+        text = saved.get(event.text.strip().removeprefix("/"), event.text)
+        try:
+            self._wanted = parse_filter(text)
+        except FilterError as error:
+            bar.say(caret_line(error, 0), wrong=True)
+            return
+        bar.say("   ".join(words_of(term) for term in self._wanted.terms), wrong=False)
+        self._filter = event.text.strip()
+        self.pull()
+
+    @on(FilterBar.Accepted)
+    def _accepted(self) -> None:
+        self.query_one(FilterBar).close()
+        self.query_one("#incidents", RowList).focus()
+        self._drawn_anew()
+
+    @on(FilterBar.Left)
+    def _left(self) -> None:
+        self.undo_layer()
+
+    def undo_layer(self) -> bool:
+        """The zoom, then the filter."""
+        if self.has_class("-zoomed"):
+            self.action_zoom()
+            return True
+        bar = self.query_one(FilterBar)
+        if not self._filter and not bar.is_open:
+            return False
+        self._filter = bar.text = ""
+        self._wanted = Filter()
+        bar.close()
+        self.query_one("#incidents", RowList).focus()
+        self._drawn_anew()
+        return True
 
     @on(RowList.Opened)
     def _evidence(self) -> None:
@@ -239,8 +284,5 @@ class IncidentsScreen(CockpitScreen):
             lines = lines_of(incident)
             if lines:
                 screen.call_after_refresh(screen.show_line, min(lines))
-        elif incident.host is not None:
+        elif incident.host is not None and incident.host in self.engine.hosts:
             open_host(self.app, incident.host)
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(self.pull)

@@ -193,12 +193,17 @@ class RunScreen(CockpitScreen):
     @property
     def incident(self) -> Incident | None:
         """The one that matters most and is not settled."""
-        live = [one for one in self.incidents_of_run() if one.state in ("open", "seen", "applied")]
+        live = self._live_incidents(self.incidents_of_run())
         return live[0] if live else None
+
+    def _live_incidents(self, incidents: Sequence[Incident]) -> list[Incident]:
+        """Neither settled nor muted."""
+        states = ("open", "seen", "applied")
+        return [one for one in incidents if one.state in states and not one.mute]
 
     def _show_incident(self) -> None:
         incidents = self.incidents_of_run()
-        live = [one for one in incidents if one.state in ("open", "seen", "applied")]
+        live = self._live_incidents(incidents)
         rows = 2 if self.size.height >= TWO_ROWS_NEED else 1
         self.query_one(RunIncident).show(
             live[0] if live else None, max(0, len(live) - 1), rows=rows

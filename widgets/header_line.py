@@ -26,7 +26,8 @@ class HeaderFacts:
     warnings: int = 0
     wall_s: int = 0
     note: str = ""
-    """PAUSED, a thin link, a muted kind: one short thing that a person must not forget."""
+    """PAUSED, a thin link: one short thing that a person must not forget."""
+    muted: int = 0
 
 
 class HeaderLine(Widget):
@@ -100,5 +101,8 @@ class HeaderLine(Widget):
         if facts.warnings:
             badge = f" {glyphs.warning} {facts.warnings} "
             pieces += [("  ", look.bar_text), (badge, look.warn_badge)]
+        if facts.muted:
+            words = _("{n} muted").format(n=facts.muted)
+            pieces += [("  ", look.bar_text), (words, look.bar_muted)]
         clock = time.strftime("%H:%M:%S", time.localtime(facts.wall_s))
         return [*pieces, ("  ", look.bar_text), (clock, look.bar_muted), (" ", look.bar_text)]

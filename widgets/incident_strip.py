@@ -45,7 +45,7 @@ class IncidentStrip(Widget):
 
     def show(self, incidents: Sequence[Incident]) -> None:
         """Take the open incidents, most urgent first."""
-        shown = tuple(one for one in incidents if one.state in ("open", "applied"))
+        shown = tuple(one for one in incidents if one.is_loud)
         shown = tuple(one for one in shown if one.severity != "notice")[:LINES]
         if shown == self._incidents:
             return

@@ -67,11 +67,12 @@ def layout(paras: Sequence[Para], width: int) -> list[Row]:
 def _wrap(one: Para, room: int) -> list[tuple[tuple[str, Role], ...]]:
     text = "".join(piece for piece, _role in one.pieces)
     roles = [role for piece, role in one.pieces for _char in piece]
-    lines = wrapped(text, room, one.hang)
+    deepest = min(one.hang, room // 2)
+    lines = wrapped(text, room, deepest)
     rows = []
     at = 0
     for number, line in enumerate(lines):
-        hang = one.hang if number and line.startswith(" " * one.hang) else 0
+        hang = deepest if number and line.startswith(" " * deepest) else 0
         body = line[hang:]
         start = text.find(body, at) if body else at
         at = start + len(body)

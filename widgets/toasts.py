@@ -60,7 +60,7 @@ class ToastRules:
 
 def _kind(change: IncidentChanged) -> Literal["new", "worse", "recovered"] | None:
     now, before = change.incident, change.before
-    if now.severity == "notice":
+    if now.severity == "notice" or now.mute:
         return None
     if now.state in ("recovered", "withdrawn"):
         told = before is not None and before.severity == "fatal" and before.state != now.state

@@ -14,8 +14,9 @@ _PIECE = re.compile(rf"(?:[{_WIDE}]|[^\s{_WIDE}]+)[{re.escape(_CLOSING)}]*|\s+")
 def wrapped(text: str, width: int, hang: int = 0) -> list[str]:
     """Lines of at most `width` cells; those after the first are indented by `hang` blanks."""
     lines: list[str] = []
+    width = max(4, width)
     for paragraph in text.split("\n"):
-        lines += _wrapped_one(paragraph, max(4, width), hang)
+        lines += _wrapped_one(paragraph, width, min(hang, width // 2))
     return lines
 
 

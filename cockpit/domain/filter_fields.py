@@ -40,6 +40,14 @@ class FilterRow:
     words: tuple[str, ...] = ()
     """What plain words are looked for in, beside the names."""
     took_s: float | None = None
+    rank: int | None = None
+    card_index: int | None = None
+    """In a list of incidents: the card that one names."""
+    own_state: str | None = None
+    """In a list of incidents: open, seen, recovered, …"""
+    muted: bool = False
+    opened_s: float | None = None
+    """How long ago it opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,10 @@ def _of_sample(name: str) -> Callable[[FilterRow], Value]:
         return value
 
     return read
+
+
+def _index(row: FilterRow) -> Value:
+    return row.card_index if row.gpu is None else row.gpu.index
 
 
 def _free_mib(row: FilterRow) -> Value:
@@ -147,6 +159,8 @@ def _of_progress(name: str) -> Callable[[FilterRow], Value]:
 
 def _state(row: FilterRow) -> Value:
     """A run's own word, and whether it did what it was for."""
+    if row.own_state is not None:
+        return row.own_state
     view = row.view
     if view is not None:
         well = "done" if view.exit_status == 0 or view.by == "cockpit" else "failed"
@@ -161,7 +175,7 @@ FIELDS: Mapping[str, Field] = {
         Field("tag", "text", lambda row: row.tags, ("t", "tags")),
         Field("platform", "text", lambda row: row.platform),
         Field("user", "text", _users),
-        Field("gpu", "count", _of_gpu("index"), ("index",)),
+        Field("gpu", "count", _index, ("index",)),
         Field("card", "text", _of_gpu("name"), ("name",)),
         Field("uuid", "text", _of_gpu("uuid")),
         Field("free", "memory", _free_mib, ("mem_free",)),
@@ -193,7 +207,9 @@ FIELDS: Mapping[str, Field] = {
         Field("step", "count", _of_progress("step")),
         Field("loss", "count", _of_progress("loss")),
         Field("eta", "time", _of_progress("eta_s")),
-        Field("incident", "text", lambda row: row.incidents),
+        Field("incident", "text", lambda row: row.incidents, ("family",)),
+        Field("rank", "count", lambda row: row.rank),
+        Field("opened", "time", lambda row: row.opened_s),
         Field("severity", "text", lambda row: row.severity),
         Field("driver", "version", lambda row: row.sample.facts.driver if row.sample else None),
         Field("cuda", "version", lambda row: row.sample.facts.cuda if row.sample else None),
@@ -228,6 +244,8 @@ FLAGS: Mapping[str, Flag] = {
     "incident": lambda row: bool(row.incidents),
     "fatal": lambda row: row.severity == "fatal",
     "warning": lambda row: row.severity == "warning",
+    "notice": lambda row: row.severity == "notice",
+    "muted": lambda row: row.muted,
     "free": _use_is("free"),
     "idle": _use_is("free"),
     "busy": _use_is("busy"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cockpit.i18n import _ as translate
-from cockpit.i18n.describe import size_text
+from cockpit.i18n.describe import size_text, span_text
 from cockpit.i18n.sentences import N_ as _
 from cockpit.i18n.sentences import listed
 
@@ -28,6 +28,9 @@ LABELS: Final[dict[str, str]] = {
     "host_used_mib": _("host in use"),
     "host_total_mib": _("host memory"),
     "slope_mib_per_h": _("growth per hour"),
+    "eta_s": _("full in"),
+    "eta_low_s": _("at the earliest in"),
+    "eta_high_s": _("at the latest in"),
     "gpu_index": _("GPU"),
     "rank": _("rank"),
     "pid": _("pid"),
@@ -56,7 +59,12 @@ LABELS: Final[dict[str, str]] = {
 
 def facts_text(facts: Mapping[str, object]) -> str:
     """Every fact with its label, sizes with their unit."""
-    return listed(f"{_label(name)} {_value(name, value)}" for name, value in facts.items())
+    return listed(f"{label} {value}" for label, value in fact_words(facts))
+
+
+def fact_words(facts: Mapping[str, object]) -> list[tuple[str, str]]:
+    """(label, value) of every fact."""
+    return [(_label(name), _value(name, value)) for name, value in facts.items()]
 
 
 def _label(name: str) -> str:
@@ -73,5 +81,5 @@ def _value(name: str, value: object) -> str:
     if isinstance(value, int | float) and (name.endswith("_mib") or name.endswith("_mib_per_h")):
         return size_text(value)
     if isinstance(value, float):
-        return f"{value:.6g}"
-    return f"{value} s" if name.endswith("_s") and isinstance(value, int) else str(value)
+        return span_text(value) if name.endswith("_s") else f"{value:.6g}"
+    return span_text(value) if name.endswith("_s") and isinstance(value, int) else str(value)
