@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from cockpit.domain.incidents import Finding
 from cockpit.domain.models import (
     DiskSample,
     GpuSample,
@@ -88,15 +89,17 @@ class Heard:
 
     opened: list[tuple[float, str, str, str]] = field(default_factory=list)
     """(second, signature, cause, severity) of everything new or worse."""
-    still_open: tuple[str, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+    still_open: tuple[Finding, ...] = ()
 
 
-def play(trace: Trace, seed: int = 0, levels: Levels = LEVELS) -> Heard:
+def play(trace: Trace, seed: int = 0, levels: Levels = LEVELS, every: int = 1) -> Heard:
     """Feed the trace to a watch of its own."""
     pulse, heard, known = RunPulse(levels), Heard(), set[str]()
-    for beat in beats(trace, seed):
+    for beat in beats(trace, seed, every):
         for signal in pulse.feed(beat):
             name = signal.finding.signature
+            heard.findings.append(signal.finding)
             if signal.action == "open" and name not in known:
                 known.add(name)
                 heard.opened.append(
@@ -104,16 +107,17 @@ def play(trace: Trace, seed: int = 0, levels: Levels = LEVELS) -> Heard:
                 )
             elif signal.action != "open":
                 known.discard(name)
-    heard.still_open = tuple(finding.signature for finding in pulse.open_findings)
+    heard.still_open = pulse.open_findings
     return heard
 
 
-def beats(trace: Trace, seed: int = 0) -> Iterator[Beat]:
+def beats(trace: Trace, seed: int = 0, every: int = 1) -> Iterator[Beat]:
+    """A look every so many seconds."""
     player = _Player(trace, random.Random(f"{trace.name}/{seed}"))
     for act in trace.acts:
-        for _ in range(round(act.seconds)):
+        for second in range(round(act.seconds)):
             player.tick(act)
-            if not act.unseen:
+            if not act.unseen and second % every == 0:
                 yield player.beat(act)
 
 
@@ -225,10 +229,10 @@ class _Player:
         )
 
 
-WORK: Final = Act(1200)
-SPIN: Final = Act(900, util=100, power=150, step_s=None, log=False, main_cpu=100.0, worker_cpu=0.0)
-DEAD: Final = Act(1500, util=0, power=90, step_s=None, log=False, main_cpu=1.0, worker_cpu=0.0)
-LOW: Final = Act(900, util=31, power=230, step_s=3.0)
+WORK: Final = Act(500)
+SPIN: Final = Act(600, util=100, power=150, step_s=None, log=False, main_cpu=100.0, worker_cpu=0.0)
+DEAD: Final = Act(1150, util=0, power=90, step_s=None, log=False, main_cpu=1.0, worker_cpu=0.0)
+LOW: Final = Act(600, util=31, power=230, step_s=3.0)
 EVAL: Final = Act(300, util=95, power=480, step_s=None, moves=True, phase="evaluate")
 SAVE: Final = Act(
     120, util=0, power=95, step_s=None, log=False, main_cpu=95.0, phase="save", disk=300
@@ -237,7 +241,7 @@ COMPILE: Final = Act(
     1100, util=2, power=100, step_s=None, log=False, main_cpu=400.0, phase="compile"
 )
 STARTING: Final = Act(60, util=0, power=90, step_s=None, main_cpu=90.0)
-SERVER: Final = Act(1800, util=70, power=400, step_s=None, running=4, tokens_s=900.0)
+SERVER: Final = Act(600, util=70, power=400, step_s=None, running=4, tokens_s=900.0)
 UNASKED: Final = replace(
     SERVER, seconds=900, util=0, power=90, tokens_s=0.0, running=0, log=False, main_cpu=2.0
 )
@@ -265,35 +269,35 @@ SICK: Final[tuple[Trace, ...]] = (
     Trace("waits by its log", (replace(LOW, util=70, data_s=1.4),), "starved-input", "starved_workers"),
     Trace("starved later", (WORK, replace(LOW, worker_cpu=99.0)), "starved-input", "starved_cpu"),
     Trace("starved and mended", (WORK, CROWDED, WORK), "starved-input", "starved_cpu", closes=True),
-    Trace("a little slower", (WORK, Act(1200, step_s=1.32, power=500)), "slow-steps"),
-    Trace("much slower", (WORK, Act(1200, step_s=1.9, power=430)), "slow-steps", "slow_waiting"),
-    Trace("hot", (WORK, Act(1200, step_s=1.4, power=420, throttle=("thermal_hw",))), "slow-steps", "slow_throttled"),
-    Trace("a neighbour", (WORK, Act(1200, step_s=1.6, stranger=True)), "slow-steps", "slow_neighbour"),
+    Trace("a little slower", (WORK, Act(700, step_s=1.32, power=500)), "slow-steps"),
+    Trace("much slower", (WORK, Act(700, step_s=1.9, power=430)), "slow-steps", "slow_waiting"),
+    Trace("hot", (WORK, Act(700, step_s=1.4, power=420, throttle=("thermal_hw",))), "slow-steps", "slow_throttled"),
+    Trace("a neighbour", (WORK, Act(700, step_s=1.6, stranger=True)), "slow-steps", "slow_neighbour"),
     Trace("slow and mended", (WORK, Act(900, step_s=1.7, power=400), WORK), "slow-steps", closes=True),
     Trace("unoverlapped sync", (Act(1500, step_s=12.0, dips=0.35),), "util-swings", "swings_ranks"),
-    Trace("left on", (WORK, replace(DEAD, seconds=3000, main_cpu=60.0)), "idle-cards", "idle_cpu"),
-    Trace("a server nobody asks", (SERVER, replace(UNASKED, seconds=2400)), "idle-cards", "idle_server", serving=True),
-    Trace("never began", (replace(DEAD, seconds=3000, main_cpu=1.0),), "idle-cards", "idle_run", stepped=False),
+    Trace("left on", (WORK, replace(DEAD, seconds=1500, main_cpu=60.0)), "idle-cards", "idle_cpu"),
+    Trace("a server nobody asks", (SERVER, replace(UNASKED, seconds=1500)), "idle-cards", "idle_server", serving=True),
+    Trace("never began", (replace(DEAD, seconds=1400, main_cpu=1.0),), "idle-cards", "idle_run", stepped=False),
     Trace("diverged", (WORK, Act(60, loss=float("nan"))), "nan-reported"),
 )  # fmt: skip
 
 LOOK_ALIKES: Final[tuple[Trace, ...]] = (
-    Trace("healthy", (STARTING, replace(WORK, seconds=5400))),
+    Trace("healthy", (STARTING, replace(WORK, seconds=3000))),
     Trace("long compilation", (STARTING, COMPILE, WORK)),
     Trace("compilation again", (WORK, COMPILE, WORK)),
     Trace("checkpoints", (WORK, SAVE, WORK, SAVE, WORK)),
     Trace("slow checkpoint", (WORK, replace(SAVE, seconds=800, main_cpu=3.0, state="D"), WORK)),
     Trace("one rank saves", (WORK, replace(SPIN, seconds=500, phase="save", disk=200), WORK)),
     Trace("evaluations", (WORK, EVAL, WORK, EVAL, WORK)),
-    Trace("evaluation that generates", (WORK, replace(EVAL, seconds=1500, power=260, util=98), WORK)),
-    Trace("quiet evaluation", (WORK, replace(EVAL, seconds=1500, moves=False, log=False, phase=""), WORK)),
-    Trace("quiet and busy", (replace(WORK, seconds=3600, step_s=None, log=False),), stepped=False),
-    Trace("long steps", (replace(WORK, seconds=7200, step_s=600.0),)),
-    Trace("download first", (replace(DEAD, seconds=3000, net=40.0), WORK)),
+    Trace("evaluation that generates", (WORK, replace(EVAL, seconds=1200, power=260, util=98), WORK)),
+    Trace("quiet evaluation", (WORK, replace(EVAL, seconds=1200, moves=False, log=False, phase=""), WORK)),
+    Trace("quiet and busy", (replace(WORK, seconds=2000, step_s=None, log=False),), stepped=False),
+    Trace("long steps", (replace(WORK, seconds=4000, step_s=600.0),)),
+    Trace("download first", (replace(DEAD, seconds=2000, net=40.0), WORK)),
     Trace("upload between", (WORK, replace(DEAD, seconds=1000, net=30.0), WORK)),
     Trace("tokenising first", (replace(DEAD, seconds=1100, main_cpu=900.0), WORK)),
     Trace("warm-up", (Act(100, step_s=9.0, util=40, power=250), WORK)),
-    Trace("accumulation", (replace(WORK, seconds=3600, step_s=30.0),)),
+    Trace("accumulation", (replace(WORK, seconds=2000, step_s=30.0),)),
     Trace("epoch starts", (WORK, replace(LOW, seconds=90), WORK, replace(LOW, seconds=90), WORK)),
     Trace("curriculum", (WORK, Act(1500, step_s=2.1))),
     Trace("curriculum by tokens", (replace(WORK, tokens_s=9000.0), LONGER)),
@@ -302,7 +306,7 @@ LOOK_ALIKES: Final[tuple[Trace, ...]] = (
     Trace("one bad batch", (WORK, Act(2, loss=float("nan")), WORK)),
     Trace("idle server", (SERVER, UNASKED), serving=True),
     Trace("silent script", (replace(DEAD, seconds=1100),), stepped=False),
-    Trace("stuck start", (replace(DEAD, seconds=4000, starting=True),)),
+    Trace("stuck start", (replace(DEAD, seconds=2000, starting=True),)),
     Trace("short swings", (replace(WORK, seconds=1800, step_s=1.0, dips=0.2),)),
     Trace("end of a run", (WORK, replace(SAVE, seconds=300, phase="save"), replace(DEAD, seconds=200))),
 )  # fmt: skip

@@ -50,6 +50,8 @@ class _Rule(NamedTuple):
     holds: Callable[[PulseState, Beat], Finding | None]
     is_over: Callable[[PulseState, Beat], bool]
     evidence: Callable[[PulseState, Beat], tuple[Evidence, ...]]
+    by_window: bool = True
+    """What it says changes only when a window is over."""
 
 
 @dataclass(slots=True)
@@ -83,8 +85,13 @@ class RunPulse:
         self._last_s = beat.at_s
         if gap_s > max(self.levels.gap_s, 4 * beat.sample.interval_s):
             self._state.unseen(gap_s)
-        self._state.take(beat)
-        return [signal for rule in _RULES for signal in self._judge(rule, beat)]
+        closed = self._state.take(beat)
+        return [
+            signal
+            for rule in _RULES
+            if closed or not rule.by_window or rule.name in self._open
+            for signal in self._judge(rule, beat)
+        ]
 
     def end(self) -> list[PulseSignal]:
         """The run is over, or begins anew: nothing of it goes on."""
@@ -130,9 +137,9 @@ def _log_evidence(state: PulseState, beat: Beat) -> tuple[Evidence, ...]:
 
 
 _RULES: Final = (
-    _Rule("nan", not_a_number, _marks_over, _log_evidence),
-    _Rule("server", server_stuck, _marks_over, _log_evidence),
-    _Rule("hang", hang, hang_over, hang_evidence),
+    _Rule("nan", not_a_number, _marks_over, _log_evidence, by_window=False),
+    _Rule("server", server_stuck, _marks_over, _log_evidence, by_window=False),
+    _Rule("hang", hang, hang_over, hang_evidence, by_window=False),
     _Rule("starved", starved, starved_over, starved_evidence),
     _Rule("slow", slow, slow_over, slow_evidence),
     _Rule("swings", swings, swings_over, swing_evidence),

@@ -67,8 +67,8 @@ def foreign_pids(beat: Beat) -> frozenset[int]:
     return frozenset(p.pid for gpu in beat.cards for p in gpu.processes if p.pid not in ours)
 
 
-def vitals(beat: Beat) -> dict[str, float]:
-    """What can be known now; a name that is missing is not known."""
+def vitals(beat: Beat, cards: tuple[GpuSample, ...]) -> dict[str, float]:
+    """What can be known now of the run on these cards of it; a name that is missing is not known."""
     sample = beat.sample
     told: dict[str, float | None] = {
         "host_cpu": sample.cpu_pct,
@@ -84,7 +84,7 @@ def vitals(beat: Beat) -> dict[str, float]:
         "disk_in": _sum(disk.read_mib_s for disk in sample.disks),
         "data_share": _data_share(beat.progress),
         "tokens": beat.progress.tokens_s,
-        **_of_cards(beat.cards),
+        **_of_cards(cards),
         **_of_processes(beat),
     }
     return {name: float(value) for name, value in told.items() if value is not None}

@@ -46,7 +46,8 @@ class PulseState:
     _bytes: int | None = None
     _swing_s: float | None = None
 
-    def take(self, beat: Beat) -> None:
+    def take(self, beat: Beat) -> bool:
+        """Remember a look; whether a window ended with it."""
         at_s = beat.at_s
         if self._bytes != beat.log_bytes or self.heard_s is None:
             self._bytes, self.heard_s = beat.log_bytes, at_s
@@ -55,8 +56,9 @@ class PulseState:
         progress = beat.progress
         done, aside = self.steps.feed(at_s, progress.step, beat.stepped, beat.marks)
         self.steps.pace(beat.stepped, self.levels)
-        values = vitals(beat)
-        values["working"], values["spinning"] = self._at_work(beat.cards)
+        cards = beat.cards
+        values = vitals(beat, cards)
+        values["working"], values["spinning"] = self._at_work(cards)
         baseline_s, step_s = self.steps.baseline_s(self.levels), self.steps.step_s()
         if baseline_s and step_s and not self.steps.is_basing(self.levels):
             values["ratio"] = step_s / baseline_s
@@ -64,6 +66,7 @@ class PulseState:
         closed = self.windows.feed(at_s, self.levels.window_s, values, done, aside)
         if closed is not None:
             self._note(closed, beat)
+        return closed is not None
 
     def unseen(self, gap_s: float) -> None:
         """For so long there were no samples: the link was down, or this computer slept."""

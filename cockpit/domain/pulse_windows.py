@@ -46,6 +46,7 @@ class Windows:
 
     closed: deque[Window] = field(default_factory=lambda: deque(maxlen=MOST_WINDOWS))
     _readings: dict[str, list[float]] = field(default_factory=dict)
+    _count: int = 0
     _start_s: float | None = None
     _steps: int = 0
     _is_aside: bool = False
@@ -63,10 +64,10 @@ class Windows:
             self._begin(at_s)
         elif self._start_s is None:
             self._begin(at_s)
-        for name, value in values.items():
-            readings = self._readings.setdefault(name, [])
-            if len(readings) < MOST_READINGS:
-                readings.append(value)
+        if self._count < MOST_READINGS:
+            self._count += 1
+            for name, value in values.items():
+                self._readings.setdefault(name, []).append(value)
         self._steps += steps
         self._is_aside = self._is_aside or aside
         return done
@@ -85,7 +86,8 @@ class Windows:
         return list(self.closed)[-count:] if len(self.closed) >= count else []
 
     def _begin(self, at_s: float) -> None:
-        self._start_s, self._readings, self._steps, self._is_aside = at_s, {}, 0, False
+        self._start_s, self._readings, self._count = at_s, {}, 0
+        self._steps, self._is_aside = 0, False
 
 
 def _spreads(readings: Mapping[str, list[float]]) -> dict[str, Spread]:
