@@ -201,7 +201,7 @@ class CockpitScreen(Screen[None]):
     @work(exclusive=True, group="apply")
     async def action_apply_top(self) -> None:
         """What the strip offers with `a`: nothing starts before its own dialog."""
-        from cockpit.screens.run_actions import apply_remedy
+        from cockpit.screens.applying import apply_remedy
 
         shown = self.query_one(IncidentStrip).incidents
         offered = next((one for one in shown if any(r.patch for r in one.finding.remedies)), None)

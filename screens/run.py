@@ -20,10 +20,11 @@ from cockpit.engine.events import Event, IncidentChanged, LinkChanged, RunChange
 from cockpit.engine.fleet import history_key
 from cockpit.errors import CockpitError
 from cockpit.i18n import _
+from cockpit.screens.applying import apply_remedy
 from cockpit.screens.base import CockpitScreen
 from cockpit.screens.host_around import open_port
 from cockpit.screens.navigation import open_incident
-from cockpit.screens.run_actions import apply_remedy, save_log, show_error, stop_run
+from cockpit.screens.run_actions import save_log, show_error, stop_run
 from cockpit.screens.run_explained import explain_run
 from cockpit.screens.run_facts import (
     earlier_incidents,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ from textual.content import Content
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
-from cockpit.domain.incidents import Incident
 from cockpit.domain.models import HostName
 from cockpit.domain.runs import RunView
 from cockpit.domain.text import safe_line
@@ -22,7 +20,6 @@ from cockpit.errors import CockpitError, ConfigError
 from cockpit.i18n import _, ngettext
 from cockpit.screens.base import services
 from cockpit.screens.dialogs import ConfirmDialog, MessageDialog, TextPrompt
-from cockpit.widgets.diff import patch_paras
 from cockpit.widgets.run_words import cards_text, state_word
 from cockpit.widgets.text_pane import Para, Role
 
@@ -106,7 +103,7 @@ async def stop_run(screen: Screen[None], view: RunView) -> None:
     except CockpitError as error:
         show_error(app, _("{name} was not stopped").format(name=name), error)
         return
-    _tell_stopped(app, name, report)
+    tell_stopped(app, name, report)
 
 
 def _stop_dialog(engine: EngineApi, view: RunView) -> ConfirmDialog:
@@ -132,7 +129,7 @@ def _stop_dialog(engine: EngineApi, view: RunView) -> ConfirmDialog:
     )  # fmt: skip
 
 
-def _tell_stopped(app: App[object], name: str, report: StopReport) -> None:
+def tell_stopped(app: App[object], name: str, report: StopReport) -> None:
     if not report.left:
         last = report.signals[-1] if report.signals else ""
         words = _("{name} is stopped ({last}); nothing of it is left").format(
@@ -215,75 +212,7 @@ def check_new_file(typed: str) -> tuple[bool, str]:
     return True, _("a new file in {folder}").format(folder=target.parent)
 
 
-async def apply_remedy(screen: Screen[None], incident: Incident) -> None:
-    """The first remedy that is a profile change: its diff, then a new run. To be run in a worker."""
-    app, engine = screen.app, services(screen).engine
-    overrides = engine.relaunch_overrides(incident)
-    remedy = next((one for one in incident.finding.remedies if one.patch), None)
-    if not overrides or remedy is None or incident.profile is None:
-        app.notify(_("No remedy of this incident is a change of the profile"), markup=False)
-        return
-    name = safe_line(incident.profile)
-    before = await asyncio.to_thread(read_profile, engine, incident.profile)
-    old = None if incident.run is None else engine.runs.get(incident.run)
-    try:
-        plan = None if old and not old.ended else await _plan(engine, incident, overrides)
-    except CockpitError as error:
-        show_error(app, _("{name} was not relaunched").format(name=name), error)
-        return
-    if plan is not None and plan.blocked:
-        _show_blocked(app, plan)
-        return
-    diff = as_content(patch_paras(dict(remedy.patch or {}), before))
-    dialog = ConfirmDialog(
-        _("Relaunch {name} with this change?").format(name=name), diff,
-        confirm=_("Relaunch"), follows=_apply_follows(engine, plan, old),
-    )  # fmt: skip
-    if not await app.push_screen_wait(dialog):
-        return
-    try:
-        if old is not None and not old.ended:
-            report = await engine.stop(old.run)
-            if report.left:
-                _tell_stopped(app, name, report)
-                return
-        run = await engine.launch(plan or await _plan(engine, incident, overrides))
-        engine.incidents.set_state(incident.key, "closed", f"relaunched_as:{run}")
-    except CockpitError as error:
-        show_error(app, _("{name} was not relaunched").format(name=name), error)
-        return
-    from cockpit.screens.navigation import open_run
-
-    open_run(app, run)
-
-
-async def _plan(engine: EngineApi, incident: Incident, overrides: Sequence[str]) -> LaunchPlan:
-    assert incident.profile is not None
-    hosts = () if incident.host is None else (incident.host,)
-    past = None if incident.run is None else engine.past(incident.run)
-    if past is not None and past.has_origin:  # with the changes that the run had already
-        return await engine.plan_again(past.run, hosts=hosts, overrides=overrides)
-    return await engine.plan(incident.profile, hosts=hosts, overrides=overrides)
-
-
-def _apply_follows(engine: EngineApi, plan: LaunchPlan | None, old: RunView | None) -> list[str]:
-    follows = []
-    if old is not None and not old.ended:
-        words = _("Run {run} still runs: it is stopped first (SIGINT, SIGTERM, SIGKILL).")
-        follows.append(words.format(run=old.run))
-    if plan is not None:
-        cards = ", ".join(f"{card.host}:{card.index}" for card in plan.cards) or str(plan.host)
-        follows.append(_("A new run starts on {where}.").format(where=cards))
-        if plan.price_per_h is not None:
-            price = price_text(plan.price_per_h, plan.currency)
-            follows.append(_("{host} costs {price}.").format(host=plan.host, price=price))
-    elif old is not None and (price := price_line(engine, old.host)):
-        follows.append(price + ".")
-    follows.append(_("The profile's file stays as it is; the change holds for this run."))
-    return follows
-
-
-def _show_blocked(app: App[object], plan: LaunchPlan) -> None:
+def show_blocked(app: App[object], plan: LaunchPlan) -> None:
     from cockpit.screens.plan_words import check_text
 
     lines = [check_text(check) for check in plan.checks if check.verdict == "blocked"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -80,11 +80,23 @@ class Profile(Table):
     _base_dir: Path | None = PrivateAttr(None)
     _text: str = PrivateAttr("")
     _file_name: str = PrivateAttr("")
+    _document: Mapping[str, object] = PrivateAttr(default_factory=dict)
+    _overrides: tuple[str, ...] = PrivateAttr(())
 
     @property
     def text(self) -> str:
         """The TOML that it was read from, without what the command line changed."""
         return self._text
+
+    @property
+    def document(self) -> Mapping[str, object]:
+        """What it says, key by key as TOML has it, with what the command line changed."""
+        return self._document
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What the command line changed."""
+        return self._overrides
 
     @property
     def file_name(self) -> str:
@@ -160,4 +172,5 @@ def _profile(document: Document, name: str, overrides: Sequence[str]) -> Profile
     if profile is None or document.problems:
         raise ProfileError(file=document.file, problems=document.sorted_problems())
     profile._text, profile._file_name = document.text, name
+    profile._document, profile._overrides = document.data, tuple(overrides)
     return profile

@@ -119,6 +119,7 @@ class IncidentBook:
         proof: Proof | None = None,
         recording: str | None = None,
         mute: str | None = None,
+        finding: Finding | None = None,
     ) -> Incident | None:
         """Add to an incident what is no finding; None when there is no such incident."""
         one = self._incidents.get(key)
@@ -129,6 +130,7 @@ class IncidentBook:
             proof=one.proof if proof is None else proof,
             recording=one.recording if recording is None else recording,
             mute=one.mute if mute is None else mute,
+            finding=one.finding if finding is None else finding,
         )
         return one if after == one else self._put(after)
 

@@ -89,8 +89,8 @@ class Incident:
 
     @property
     def is_loud(self) -> bool:
-        """Open, not seen and not muted: it counts."""
-        return self.state in ("open", "applied") and not self.mute
+        """Open and not muted: it counts. What a person has seen, or has applied a remedy of, does not."""
+        return self.state == "open" and not self.mute
 
     @property
     def severity(self) -> Severity:

@@ -76,6 +76,10 @@ class AroundRuns:
         # An end that was heard before we acted for it, or while nobody was here, is made up for.
         self.spawn(run, self._ended(view) if view.ended else self._watch_budget(run))
 
+    def known_profile(self, run: RunId) -> Profile | None:
+        """Its profile, if it was read already."""
+        return self._profiles.get(run)
+
     async def profile_of(self, run: RunId) -> Profile | None:
         """The profile that it was started from here; None for a run of another computer."""
         if run not in self._profiles:

@@ -14,6 +14,7 @@ from cockpit.engine.clock import Clock
 from cockpit.engine.events import EventBus, IncidentChanged
 
 Testify = Callable[[Finding, Place, float], "Proof | None"]
+Fit = Callable[[Finding, Place], Finding]
 
 
 class IncidentDesk:
@@ -21,6 +22,9 @@ class IncidentDesk:
 
     testify: Testify | None = None
     """Who says what the instruments show at the moment an incident opens."""
+
+    fit: Fit | None = None
+    """Who makes the remedies those of the run that has the incident."""
 
     def __init__(self, bus: EventBus, clock: Clock) -> None:
         self._book = IncidentBook()
@@ -54,6 +58,8 @@ class IncidentDesk:
     ) -> None:
         """Something was found; not live when it happened before anybody watched: its line was in the log already."""
         at_s = self._clock.wall_s()
+        if self.fit is not None:
+            finding = self.fit(finding, Place(host, gpu, run, profile))
         for change in self._book.take(
             finding, at_s, host=host, gpu=gpu, run=run, profile=profile, evidence=evidence
         ):
@@ -102,6 +108,16 @@ class IncidentDesk:
         place = Place(incident.host, incident.gpu, incident.run, incident.profile)
         proof = self.testify(incident.finding, place, at_s)
         return self._book.amend(incident.key, proof=proof) or incident
+
+    def refit(self, run: RunId) -> None:
+        """More is known of a run: what helps its incidents is said anew."""
+        for before in self._book.all():
+            if before.run != run or self.fit is None:
+                continue
+            place = Place(before.host, before.gpu, before.run, before.profile)
+            after = self._book.amend(before.key, finding=self.fit(before.finding, place))
+            if after is not None and after != before:
+                self._bus.publish(IncidentChanged(after, before, self._clock.wall_s()))
 
     def settle(
         self, key: str, state: Literal["recovered", "withdrawn", "closed"], why: str = ""

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from cockpit.domain.incidents import Incident
+from cockpit.domain.incidents import Incident, Remedy
+from cockpit.domain.models import HostName, RunId
 from cockpit.domain.mutes import Mute
 
 if TYPE_CHECKING:
     from cockpit.engine.api import LogLine
+
+
+MendNote: TypeAlias = Literal["", "edited", "gone", "nothing"]
+"""The profile's file was edited since the run started; the remedy no longer is one for the profile; there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """What applying an incident's first profile change comes to."""
+
+    remedy: Remedy | None
+    overrides: tuple[str, ...] = ()
+    """The change as `--set` strings."""
+    before: Mapping[str, object] = field(default_factory=dict)
+    """The profile as the run had it, `--set` included."""
+    hosts: tuple[HostName, ...] = ()
+    gpus: tuple[int, ...] | None = None
+    again: RunId | None = None
+    """The run whose profile text of then is used; None: the profile's file as it is now."""
+    note: MendNote = ""
 
 
 class IncidentStore(Protocol):
@@ -24,7 +46,7 @@ class IncidentStore(Protocol):
     def get(self, key: str) -> Incident | None: ...
 
     def set_state(
-        self, key: str, state: Literal["open", "seen", "closed"], why: str = ""
+        self, key: str, state: Literal["open", "seen", "applied", "closed"], why: str = ""
     ) -> None: ...
 
 
@@ -54,6 +76,12 @@ class IncidentsApi(Protocol):
 
     async def unmute(self, mute_id: str) -> bool:
         """Take a rule back; False when the file keeps it."""
+
+    async def mend(self, incident: Incident) -> Mend:
+        """Its first remedy that changes the profile, with the profile as the run had it.
+
+        Raises ProfileError, UsageError, RunUnknown, StorageError.
+        """
 
     async def refresh_mutes(self) -> None:
         """Learn what other cockpits of this computer muted since."""

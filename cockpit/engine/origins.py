@@ -91,6 +91,17 @@ def profile_again(origin: Origin, home: Home, overrides: Sequence[str] = ()) -> 
     return profile
 
 
+def is_edited(origin: Origin) -> bool:
+    """Whether the file says something else by now; one that is gone does not."""
+    if origin.file is None or not origin.sha256:
+        return False
+    try:
+        text = Path(origin.file).read_bytes()[: 4 * MOST_TEXT_CHARS]
+    except OSError:
+        return False
+    return hashlib.sha256(text).hexdigest() != origin.sha256
+
+
 def _with_notify(profile: Profile, urls: Sequence[str]) -> Profile:
     told = profile.notify.model_copy(update={"urls": tuple(urls)})
     return profile.model_copy(update={"notify": told})

@@ -14,6 +14,7 @@ from cockpit.engine.card_memory import memory_of_cards
 from cockpit.engine.companions import CompanionParts, Companions, Wanted
 from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
+from cockpit.engine.mending import Mender
 from cockpit.engine.past_runs import PastRuns
 from cockpit.engine.pulse_watch import PulseWatch
 from cockpit.engine.readiness import READY_NOTE, decode_ready
@@ -40,6 +41,8 @@ class RunLife:
         self.book = RunBook(self._changed)
         self.past = PastRuns(parts, self.book)
         self.around_runs = AroundRuns(parts, self.book, self.past)
+        self.mender = Mender(parts, self.book, self.around_runs, self.past)
+        parts.incidents.fit = self.mender.fit
         self._parts = parts
         self._transports = transports
         self._watches: dict[RunId, RunWatch] = {}

@@ -33,8 +33,6 @@ from cockpit.engine.gang import GangParts, Gangs
 from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.host_forwards import HostForwards
 from cockpit.engine.host_runs import HostRuns, MakeAgent, RunParts
-from cockpit.engine.incidents_api import Mend
-from cockpit.engine.mending import Mender
 from cockpit.engine.mirror_room import LogCopies
 from cockpit.engine.run_care import DIED, CareParts, RunCare
 from cockpit.engine.run_life import RunLife
@@ -144,17 +142,6 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
             )
         )
         self._own_forwards = HostForwards(parts.bus, parts.clock)
-        around = self._life.around_runs
-        self._mender = Mender(
-            parts,
-            self.book,
-            known=around.known_profile,
-            read=around.profile_of,
-            past=self.past.get,
-            origin=self.past.history.origin,
-            spawn=around.spawn,
-        )
-        parts.incidents.fit = self._mender.fit
 
     @property
     def store(self) -> RunStore:
@@ -296,9 +283,6 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
         from cockpit.engine.launching import overrides_of
 
         return overrides_of(incident)
-
-    async def mend(self, incident: Incident) -> Mend:
-        return await self._mender.mend(incident)
 
     async def launch(self, plan: LaunchPlan) -> RunId:
         """Start it; returns once the host has it on disk. Raises LaunchFailed, NotNow, TransportError."""

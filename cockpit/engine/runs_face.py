@@ -19,6 +19,7 @@ from cockpit.engine.api import (
     RunStore,
     StopReport,
 )
+from cockpit.engine.incidents_api import Mend
 from cockpit.engine.services import RunsService
 
 
@@ -107,3 +108,6 @@ class RunsFace:
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
         return self._runs.relaunch_overrides(incident)
+
+    async def mend(self, incident: Incident) -> Mend:
+        return await self._runs.mend(incident)

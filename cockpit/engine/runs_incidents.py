@@ -10,9 +10,11 @@ from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.mutes import Mute
 from cockpit.engine.api import LogLine, LogPart
+from cockpit.engine.incidents_api import Mend
 from cockpit.engine.log_context import around, read_context
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.past_runs import PastRuns
+from cockpit.engine.run_life import RunLife
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError
 
@@ -22,6 +24,7 @@ class RunsIncidents:
 
     past: PastRuns
     _parts: EngineParts
+    _life: RunLife
 
     async def _masker(self, host: HostName, run: RunId) -> Masker:
         raise NotImplementedError
@@ -54,6 +57,9 @@ class RunsIncidents:
         if incident.run is None or incident.host is None:
             return text
         return (await self._masker(incident.host, incident.run)).text(text)
+
+    async def mend(self, incident: Incident) -> Mend:
+        return await self._life.mender.mend(incident)
 
     async def read_mutes(self) -> Sequence[Mute] | None:
         return await self.past.history.mutes()

@@ -23,6 +23,7 @@ from cockpit.engine.api import (
     StopReport,
 )
 from cockpit.engine.events import Event
+from cockpit.engine.incidents_api import Mend
 from cockpit.transport.base import HostTransport
 
 if TYPE_CHECKING:
@@ -133,3 +134,5 @@ class RunsService(Protocol):
     async def save_log(self, run: RunId, target: Path) -> int: ...
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]: ...
+
+    async def mend(self, incident: Incident) -> Mend: ...

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import tomli
+
 from cockpit.config.hosts import HostSpec
 from cockpit.config.pasted import parse_pasted
 from cockpit.domain.incidents import Evidence, Finding, Incident, Remedy
@@ -27,6 +29,7 @@ from cockpit.engine.api import (
 )
 from cockpit.engine.events import Event, IncidentChanged, LinkChanged, OnEvent, RunChanged
 from cockpit.engine.fleet import FleetStore, HostState
+from cockpit.engine.incidents_api import Mend
 from cockpit.errors import CockpitError, Fact, RunUnknown
 from tests.builders.samples import AT_S
 
@@ -82,7 +85,9 @@ class FakeIncidents:
         self.version += 1
         return before
 
-    def set_state(self, key: str, state: Literal["open", "seen", "closed"], why: str = "") -> None:
+    def set_state(
+        self, key: str, state: Literal["open", "seen", "applied", "closed"], why: str = ""
+    ) -> None:
         self.put(replace(self._incidents[key], state=state, state_why=why))
 
 
@@ -147,6 +152,7 @@ class FakeEngine:
         self.failures: dict[str, CockpitError] = {}
         """By method: what it raises when it is called next and after."""
         self.overrides: dict[str, Sequence[str]] = {}
+        self.mends: dict[str, Mend | CockpitError] = {}
         self.fetches: set[RunId] = set()
         self.whole_log = ""
         self.past_runs: dict[RunId, PastRun] = {}
@@ -441,6 +447,28 @@ class FakeEngine:
 
     def relaunch_overrides(self, incident: Incident) -> Sequence[str]:
         return self.overrides.get(incident.key, ())
+
+    async def mend(self, incident: Incident) -> Mend:
+        """What a test gave; else the first change that the incident has."""
+        given = self.mends.get(incident.key)
+        if isinstance(given, CockpitError):
+            raise given
+        if given is not None:
+            return given
+        remedy = next((one for one in incident.finding.remedies if one.patch), None)
+        if remedy is None:
+            return Mend(None, note="nothing")
+        past = None if incident.run is None else self.past_runs.get(incident.run)
+        again = incident.run if past is not None and past.has_origin else None
+        hosts = () if incident.host is None else (incident.host,)
+        overrides = tuple(self.overrides.get(incident.key, ()))
+        return Mend(remedy, overrides, self._profile(incident.profile), hosts, again=again)
+
+    def _profile(self, name: str | None) -> dict[str, object]:
+        entry = next((one for one in self.profile_entries if one.name == name), None)
+        if entry is None or not entry.path.exists():
+            return {}
+        return tomli.loads(entry.path.read_text("utf-8"))
 
 
 def _fits(engine: FakeEngine) -> EngineApi:

@@ -227,15 +227,16 @@ async def test_apply_starts_the_changed_run_and_goes_there() -> None:
         assert len(engine.asked("launch")) == 1
 
 
-async def test_an_incident_whose_remedy_was_applied_is_closed_and_not_offered_again() -> None:
+async def test_an_incident_whose_remedy_was_applied_says_so_and_is_not_offered_again() -> None:
     engine = busy_engine()
     engine.plans["qwen-lora"] = plan_of(engine.profile_entries[0])
     async with cockpit(engine, *TO_OOM, "a", "tab", "enter") as (app, _pilot):
         await workers_done(app)
         closed = engine.incidents.get("r-7f3a:gpu_oom")
         assert closed is not None
-        assert (closed.state, closed.state_why) == ("closed", "relaunched_as:r-new")
+        assert (closed.state, closed.state_why) == ("applied", "relaunched_as:r-new")
         assert reason_text(closed.state_why) == "relaunched as r-new"
+        assert not closed.is_loud
 
 
 async def test_apply_keeps_the_changes_that_the_run_had_already() -> None:
