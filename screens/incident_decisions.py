@@ -10,7 +10,7 @@ from cockpit.domain.mutes import Mute
 from cockpit.domain.text import safe_line
 from cockpit.i18n import _
 from cockpit.i18n.messages import describe_incident
-from cockpit.screens.run_actions import apply_remedy
+from cockpit.screens.applying import apply_remedy
 from cockpit.screens.base import CockpitScreen
 from cockpit.screens.dialogs import Choice, ChoiceMenu
 from cockpit.screens.incident_became import mute_words
