@@ -134,7 +134,9 @@ class Fetcher:
                 words = told(fetched, wish)
                 if view.ended:  # else its end brings the rest
                     self.store.settle(host, run, wish, "done", words)
-                self._on_step(run, host, "fetched" if fetched.files else "fetched_nothing", words)
+                self._on_step(
+                    run, host, "fetched" if is_news(fetched) else "fetched_nothing", words
+                )
         except RunError as error:
             if view.ended:
                 self.store.settle(host, run, wish, "refused", error.code)
@@ -200,9 +202,15 @@ class _Tell:
             self._fetcher.step(self._view, "fetching", words)
 
 
+def is_news(fetched: Fetched) -> bool:
+    """Whether anything there matched, brought or not."""
+    left = fetched.odd_names + fetched.links + len(fetched.changed) + len(fetched.failed)
+    return fetched.files + left > 0
+
+
 def told(fetched: Fetched, wish: FetchWish) -> str:
     """ "3 files, 1.2 GiB, in /home/me/fetched/run-1"."""
-    if not fetched.files and not fetched.odd_names and not fetched.links:
+    if not is_news(fetched):
         return ", ".join(wish.globs)
     parts = [f"{fetched.files} files", bytes_text(fetched.total_bytes)]
     if fetched.beside:

@@ -15,7 +15,9 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import RunView
 from cockpit.engine.engine import Engine
 from cockpit.engine.events import Event, LaunchStep
+from cockpit.engine.fetch_files import Fetched
 from cockpit.engine.fetch_store import FetchStore, FetchWish
+from cockpit.engine.fetching import is_news, told
 from cockpit.engine.runs import Runs
 from cockpit.errors import RunUnknown
 from tests.desk import until
@@ -150,3 +152,22 @@ def test_a_spoilt_wish_is_none(tmp_path: Path, text: str) -> None:
     assert store.waiting(BOX) == [RUN] and store.read(BOX, RUN) == wish()
     store.path(BOX, RUN).write_text(text)
     assert store.read(BOX, RUN) is None and store.waiting(BOX) == []
+
+
+@pytest.mark.parametrize(
+    ("fetched", "words"),
+    [
+        (Fetched(), "out/*"),
+        (
+            Fetched(total_bytes=9, changed=["out/g"]),
+            "0 files, 9 B, not whole, since they change: out/g",
+        ),
+        (Fetched(total_bytes=9, failed=["out/g"]), "0 files, 9 B, not readable: out/g"),
+        (Fetched(links=2), "0 files, 0 B, 2 links left there"),
+    ],
+    ids=["nothing", "changed", "failed", "links"],
+)
+def test_what_matched_and_did_not_come_is_not_called_nothing(fetched: Fetched, words: str) -> None:
+    wish = FetchWish("~/job", ("out/*",), "success", "/there", 1 << 20)
+    assert told(fetched, wish).removesuffix(", in /there") == words
+    assert is_news(fetched) == (words != "out/*")
