@@ -248,6 +248,19 @@ class RunAgent:
         start, size = struct.unpack_from(">QQ", frame.payload)
         return LogBytes(start, data, size)
 
+    async def search(self, fields: Mapping[str, Json]) -> dict[str, object]:
+        """A short while of work on a whole log. Raises RunUnknown."""
+        number = self._wire.next_number()
+        try:
+            return await self.ask("search", fields, number=number)
+        except asyncio.CancelledError:
+            await attempt(5.0, self._cancel(number))
+            raise
+
+    async def _cancel(self, number: int) -> None:
+        with suppress(LinkLost):  # so is the search
+            await self._wire.tell("cancel", {"search": number}, number=self._wire.next_number())
+
     async def signal(self, pid: int, started_ticks: int, name: SignalName) -> bool:
         """Send a signal to the process that still is the one meant; False when it is gone."""
         fields: dict[str, Json] = {"pid": pid, "started_ticks": started_ticks, "name": name}

@@ -17,6 +17,9 @@ _KNOWN = frozenset(
     }
 )  # fmt: skip
 
+_OWN_CODES = frozenset({"bad_pattern", "pattern_too_slow", "search_replaced", "too_many_searches"})
+"""They have sentences of their own."""
+
 
 def refusal(op: str, host: HostName, answer: Mapping[str, object]) -> CockpitError:
     """The error that an answer's `error` and `facts` stand for."""
@@ -26,6 +29,8 @@ def refusal(op: str, host: HostName, answer: Mapping[str, object]) -> CockpitErr
         return RunUnknown(**facts)
     if code == "no_free_gpu":
         return NotNow(**facts)
+    if isinstance(code, str) and code in _OWN_CODES:
+        return RunError(code, **facts)
     known = code if isinstance(code, str) and code in _KNOWN else "unknown"
     facts["detail"] = facts.get("why")
     facts["why"] = known

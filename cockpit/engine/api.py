@@ -178,6 +178,23 @@ class LogPart:
     """Of the whole log."""
     excerpt: str = ""
     """What stands at the place itself, harmless."""
+    start: int = 0
+    """The first byte of its first line."""
+    end: int = 0
+    """The byte after its last line: the next part begins there."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlace:
+    """Where a line of a log begins."""
+
+    offset: int
+    size: int
+    """Of the whole log."""
+    missing: int = 0
+    """So many lines fewer has the log than were asked for."""
+    uncounted_bytes: int = 0
+    """Before it, which the host has not any more: lines in there count for nothing."""
 
 
 class RunLog(Protocol):
@@ -346,11 +363,20 @@ class EngineApi(IncidentsApi, Protocol):
         *,
         backward: bool,
         on_progress: Callable[[float], None],
+        is_regex: bool = False,
     ) -> LogHit | None:
         """The nearest place of a text in the whole log on the host. Raises RunUnknown, RunError, TransportError."""
 
+    async def line_place(
+        self, run: RunId, number: int, *, on_progress: Callable[[float], None]
+    ) -> LinePlace:
+        """Where a line of the whole log begins, counted on the host. Raises as `search_log`."""
+
     async def log_around(self, run: RunId, offset: int) -> LogPart:
-        """The lines around a byte of the log on the host. Raises RunUnknown, TransportError."""
+        """The lines around a byte of the whole log. Raises RunUnknown, TransportError."""
+
+    async def log_page(self, run: RunId, offset: int, *, older: bool) -> LogPart:
+        """The lines before a part's start, or behind its end. Raises RunUnknown, TransportError."""
 
     async def save_log(self, run: RunId, target: Path) -> int:
         """Copy the run's whole log, byte for byte, to a file on this computer; returns its size.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from cockpit.domain.models import RunId
 from cockpit.domain.run_record import RunRecord
-from cockpit.domain.run_spec import RunSpec
+from cockpit.domain.run_spec import Json, RunSpec
 from cockpit.engine.agent_frames import TailFrame
 from cockpit.engine.agent_replies import AgentHello, DiskSpace, LogBytes, StartReply, StopOutcome
 from cockpit.errors import CockpitError
@@ -45,6 +45,9 @@ class HostAgent(Protocol):
     ) -> AsyncGenerator[TailFrame, None]: ...
 
     async def read(self, run: RunId, offset: int, length: int) -> LogBytes: ...
+
+    async def search(self, fields: Mapping[str, Json]) -> dict[str, object]:
+        """Work on a whole log for a moment; see LogWork. Cancelling it ends it on the host."""
 
     async def signal(self, pid: int, started_ticks: int, name: SignalName) -> bool: ...
 

@@ -1,97 +1,183 @@
-"""Looking through a run's whole log where it lies, and reading the part around a place in it."""
+"""Looking through a run's whole log where it lies: for a text, and for one of its lines by its number.
+
+The host goes through it in short requests, so that each can be cancelled, and asked again after a lost link.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias, TypeVar
 
-from cockpit.domain.masking import Masker
 from cockpit.domain.models import RunId
 from cockpit.domain.run_spec import Json
-from cockpit.domain.text import safe_line
-from cockpit.engine.agent import RunAgent
-from cockpit.engine.api import LogHit, LogPart
+from cockpit.engine.api import LinePlace, LogHit
 from cockpit.engine.host_agent import HostAgent
-from cockpit.engine.log_window import LogWindow
-from cockpit.errors import ProtocolError, RunError
+from cockpit.errors import LinkLost, ProtocolError, RunError
 
-ANSWER_S: Final = 30.0
-AROUND_BYTES: Final = 48 * 1024
-MARGIN_BYTES: Final = 16 * 1024
-"""Read beyond both edges: no secret is longer."""
-EXCERPT_BYTES: Final = 160
-MOST_LINES: Final = 400
 MOST_ROUNDS: Final = 100_000
+STUCK_ROUNDS: Final = 30
+"""Without getting on, while it is not said that others are before us."""
 
-OnProgress = Callable[[float], None]
+OnProgress: TypeAlias = Callable[[float], None]
 """Told the share of the log that was looked through."""
+NextAgent: TypeAlias = Callable[[HostAgent | None], Awaitable[HostAgent]]
+"""The agent that comes after one that is lost. Raises what keeps us from the host."""
+Found = TypeVar("Found")
+
+
+class LogWork:
+    """Knows how far it has come, whoever is asked next."""
+
+    def __init__(self, run: RunId, offset: int, on_progress: OnProgress) -> None:
+        self.run = run
+        self.offset = offset
+        self.on_progress = on_progress
+
+    def fields(self) -> Mapping[str, Json]:
+        raise NotImplementedError
+
+    def is_on(self, at: int) -> bool:
+        """Whether this place is nearer to the end of the work."""
+        return at > self.offset
+
+    def share(self, at: int, size: int) -> float:
+        return at / size if size else 1.0
+
+    async def rounds(self, agent: HostAgent) -> tuple[dict[str, object], int]:
+        """Ask until there is an answer; that, and the size of the log."""
+        stuck = 0
+        for _round in range(MOST_ROUNDS):
+            told = await agent.search({"run": self.run, "offset": self.offset, **self.fields()})
+            at, size = place_in(told, "at"), place_in(told, "size")
+            if at is None or size is None:
+                raise ProtocolError(run=self.run, why="search")
+            self.note(told)
+            if "hit" in told or told.get("through") is True:
+                return told, size
+            stuck = 0 if self.is_on(at) else stuck + (told.get("waits") is not True)
+            if stuck > STUCK_ROUNDS:
+                break
+            if self.is_on(at):
+                self.offset = at
+                self.on_progress(self.share(at, size))
+        raise ProtocolError(run=self.run, why="search")
+
+    def note(self, told: Mapping[str, object]) -> None:
+        """What an answer says beside the place."""
+
+
+class LogSearch(LogWork):
+    """The nearest place of a text before or behind a byte. Lower case finds any case."""
+
+    def __init__(
+        self,
+        run: RunId,
+        text: str,
+        offset: int,
+        *,
+        backward: bool,
+        on_progress: OnProgress,
+        is_regex: bool = False,
+    ) -> None:
+        """Raises RunError for a regular expression with a mistake."""
+        super().__init__(run, offset, on_progress)
+        self._text = text
+        self._backward = backward
+        self._is_regex = is_regex
+        if is_regex:
+            check_pattern(run, text)
+
+    def fields(self) -> Mapping[str, Json]:
+        return {
+            "text": self._text,
+            "backward": self._backward,
+            "regex": self._is_regex,
+            "ignore_case": self._text == self._text.lower(),
+        }
+
+    def is_on(self, at: int) -> bool:
+        return at < self.offset if self._backward else at > self.offset
+
+    def share(self, at: int, size: int) -> float:
+        return 1 - super().share(at, size) if self._backward else super().share(at, size)
+
+    async def by(self, agent: HostAgent) -> LogHit | None:
+        """None when there is none. Raises RunUnknown, RunError, TransportError."""
+        told, size = await self.rounds(agent)
+        if "hit" not in told:
+            return None
+        hit = place_in(told, "hit")
+        if hit is None:
+            raise ProtocolError(run=self.run, why="search")
+        return LogHit(hit, size)
+
+
+class LineCount(LogWork):
+    """Where a line begins, by its number from 1."""
+
+    def __init__(self, run: RunId, number: int, on_progress: OnProgress) -> None:
+        super().__init__(run, 0, on_progress)
+        self._left = max(0, number - 1)
+        self._passed = 0
+
+    def fields(self) -> Mapping[str, Json]:
+        return {"lines": self._left}
+
+    def note(self, told: Mapping[str, object]) -> None:
+        left, passed = place_in(told, "left"), place_in(told, "passed")
+        if left is None or passed is None or left > self._left:
+            raise ProtocolError(run=self.run, why="lines")
+        self._left, self._passed = left, self._passed + passed
+
+    async def by(self, agent: HostAgent) -> LinePlace:
+        """The last place of a log that has fewer lines. Raises RunUnknown, RunError, TransportError."""
+        told, size = await self.rounds(agent)
+        at = place_in(told, "hit" if "hit" in told else "at")
+        if at is None:
+            raise ProtocolError(run=self.run, why="lines")
+        return LinePlace(at, size, missing=self._left, uncounted_bytes=self._passed)
+
+
+def check_pattern(run: RunId, text: str) -> None:
+    """What our own Python does not understand, the host's will not either."""
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise RunError("bad_pattern", run=run, detail=str(error)[:200]) from error
+
+
+async def over_lost_links(
+    next_agent: NextAgent, work: Callable[[HostAgent], Awaitable[Found]]
+) -> Found:
+    """Go on with the next agent where the last one was lost."""
+    agent: HostAgent | None = None
+    while True:
+        agent = await next_agent(agent)
+        try:
+            return await work(agent)
+        except LinkLost:
+            continue
 
 
 async def search_log(
-    agent: HostAgent, run: RunId, text: str, offset: int, *, backward: bool, on_progress: OnProgress
+    agent: HostAgent,
+    run: RunId,
+    text: str,
+    offset: int,
+    *,
+    backward: bool,
+    on_progress: OnProgress,
+    is_regex: bool = False,
 ) -> LogHit | None:
-    """The nearest place before or behind `offset`; None when there is none. Lower case finds any case.
-
-    Raises RunUnknown, RunError on a host without Python, TransportError.
-    """
-    if not isinstance(agent, RunAgent):
-        raise RunError("search_needs_python", run=run)
-    fields: dict[str, Json] = {
-        "run": run,
-        "text": text,
-        "backward": backward,
-        "ignore_case": text == text.lower(),
-    }
-    for _round in range(MOST_ROUNDS):
-        told = await agent.ask("search", {**fields, "offset": offset}, limit_s=ANSWER_S)
-        at, size = _place(told.get("at")), _place(told.get("size"))
-        if at is None or size is None:
-            raise ProtocolError(run=run, why="search")
-        if (hit := _place(told.get("hit"))) is not None:
-            return LogHit(hit, size)
-        if at == 0 or at >= size:
-            return None
-        if not (at < offset if backward else at > offset):
-            raise ProtocolError(run=run, why="search")
-        on_progress(1 - at / size if backward else at / size)
-        offset = at
-    raise ProtocolError(run=run, why="search")
+    """By one agent. Raises RunUnknown, RunError, TransportError."""
+    search = LogSearch(
+        run, text, offset, backward=backward, on_progress=on_progress, is_regex=is_regex
+    )
+    return await search.by(agent)
 
 
-def _place(value: object) -> int | None:
+def place_in(told: Mapping[str, object], key: str) -> int | None:
+    value = told.get(key)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and isinstance(value, int) and 0 <= value < 1 << 62 else None
-
-
-async def log_around(agent: HostAgent, run: RunId, offset: int, masker: Masker) -> LogPart:
-    """Lines before and behind a place, masked as everything that is shown. Raises RunUnknown, TransportError.
-
-    More is read than is shown: a secret that lies across the edge is covered whole.
-    """
-    start = max(0, offset - AROUND_BYTES // 2)
-    first = max(0, start - MARGIN_BYTES)
-    read = await agent.read(run, first, AROUND_BYTES + 2 * MARGIN_BYTES)
-    covered = masker.stream()
-    shown = covered.feed(read.data) + covered.finish()
-    shown = shown[start - first : start - first + AROUND_BYTES]
-    here = offset - start
-    cut = shown.find(b"\n", 0, here) + 1 if start else 0
-    window = LogWindow(offset=start + cut, number=1)
-    window.feed(shown[cut:], None)
-    window.end()
-    lines = tuple(window.line(place) for place in range(len(window)))
-    before = sum(line.offset <= offset for line in lines)
-    top = max(0, before - MOST_LINES // 2)
-    return LogPart(lines[top : top + MOST_LINES], read.size, _excerpt(shown, here))
-
-
-def _excerpt(shown: bytes, here: int) -> str:
-    """The words around the place itself: a progress bar's later state may have taken its line."""
-    left = max(
-        0, here - EXCERPT_BYTES, shown.rfind(b"\n", 0, here) + 1, shown.rfind(b"\r", 0, here) + 1
-    )
-    text = shown[left : here + EXCERPT_BYTES]
-    for end in (b"\n", b"\r"):
-        at = text.find(end, here - left)
-        text = text[:at] if at >= 0 else text
-    return safe_line(text)

@@ -14,6 +14,7 @@ from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
+    LinePlace,
     LogHit,
     LogLine,
     LogPart,
@@ -140,10 +141,19 @@ class NoRuns:
         *,
         backward: bool,
         on_progress: Callable[[float], None],
+        is_regex: bool = False,
     ) -> LogHit | None:
         raise RunUnknown(run=run)
 
+    async def line_place(
+        self, run: RunId, number: int, *, on_progress: Callable[[float], None]
+    ) -> LinePlace:
+        raise RunUnknown(run=run)
+
     async def log_around(self, run: RunId, offset: int) -> LogPart:
+        raise RunUnknown(run=run)
+
+    async def log_page(self, run: RunId, offset: int, *, older: bool) -> LogPart:
         raise RunUnknown(run=run)
 
     async def save_log(self, run: RunId, target: Path) -> int:

@@ -12,6 +12,7 @@ from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
+    LinePlace,
     LogHit,
     LogPart,
     ProfileEntry,
@@ -95,13 +96,22 @@ class RunsFace:
         *,
         backward: bool,
         on_progress: Callable[[float], None],
+        is_regex: bool = False,
     ) -> LogHit | None:
         return await self._runs.search_log(
-            run, text, offset, backward=backward, on_progress=on_progress
+            run, text, offset, backward=backward, on_progress=on_progress, is_regex=is_regex
         )
+
+    async def line_place(
+        self, run: RunId, number: int, *, on_progress: Callable[[float], None]
+    ) -> LinePlace:
+        return await self._runs.line_place(run, number, on_progress=on_progress)
 
     async def log_around(self, run: RunId, offset: int) -> LogPart:
         return await self._runs.log_around(run, offset)
+
+    async def log_page(self, run: RunId, offset: int, *, older: bool) -> LogPart:
+        return await self._runs.log_page(run, offset, older=older)
 
     async def save_log(self, run: RunId, target: Path) -> int:
         return await self._runs.save_log(run, target)

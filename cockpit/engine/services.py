@@ -14,6 +14,7 @@ from cockpit.engine.api import (
     Around,
     Forwarded,
     LaunchPlan,
+    LinePlace,
     LogHit,
     LogLine,
     LogPart,
@@ -127,9 +128,16 @@ class RunsService(Protocol):
         *,
         backward: bool,
         on_progress: Callable[[float], None],
+        is_regex: bool = False,
     ) -> LogHit | None: ...
 
+    async def line_place(
+        self, run: RunId, number: int, *, on_progress: Callable[[float], None]
+    ) -> LinePlace: ...
+
     async def log_around(self, run: RunId, offset: int) -> LogPart: ...
+
+    async def log_page(self, run: RunId, offset: int, *, older: bool) -> LogPart: ...
 
     async def save_log(self, run: RunId, target: Path) -> int: ...
 

@@ -7,14 +7,14 @@ states are read here from what the run's files say. One channel carries everythi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from cockpit.domain.models import RunId
 from cockpit.domain.run_ids import is_run_id
 from cockpit.domain.run_record import NotARecord, RunRecord, decode_record, number_of
-from cockpit.domain.run_spec import RunSpec
+from cockpit.domain.run_spec import Json, RunSpec
 from cockpit.engine.agent import SignalName
 from cockpit.engine.agent_frames import TailFrame
 from cockpit.engine.agent_refusals import refusal
@@ -32,7 +32,7 @@ from cockpit.engine.sh_link import ShAnswer, ShLink
 from cockpit.engine.sh_order import order_of
 from cockpit.engine.sh_program import runs_script
 from cockpit.engine.sh_tail import ShTail
-from cockpit.errors import CockpitError, LaunchFailed, LinkLost, ProtocolError
+from cockpit.errors import CockpitError, LaunchFailed, LinkLost, ProtocolError, RunError
 from cockpit.transport.base import ByteChannel, HostTransport
 
 OpenShell: TypeAlias = Callable[[HostTransport, bytes], Awaitable[ByteChannel]]
@@ -261,6 +261,9 @@ class ShAgent:
             raise ProtocolError(host=self._transport.host, why="read")
         data = told.data if offset + len(told.data) <= size else b""
         return LogBytes(offset, data, size)
+
+    async def search(self, fields: Mapping[str, Json]) -> dict[str, object]:
+        raise RunError("search_needs_python", host=self._transport.host)
 
     async def signal(self, pid: int, started_ticks: int, name: SignalName) -> bool:
         told = await self._ask("signal", str(pid), str(started_ticks), name)

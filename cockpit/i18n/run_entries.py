@@ -254,6 +254,25 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("Save it (w), and search the copy."),),
     ),
+    "bad_pattern": Entry(
+        (_("That is not a regular expression: {detail}."), _("That is not a regular expression.")),
+        (),
+        (_("Without the leading ~ it is searched as plain text."),),
+    ),
+    "pattern_too_slow": Entry(
+        (
+            _("This regular expression takes too long on {host}."),
+            _("This regular expression takes too long."),
+        ),
+        (_("At byte {at:,} it did not come to an end; the search was stopped."),),
+        (_("Make it simpler: repeats within repeats are what takes long."),),
+    ),
+    "search_replaced": Entry((_("Another search of this log has begun; this one was stopped."),)),
+    "too_many_searches": Entry(
+        (_("{limit} logs are being searched already."), _("Too many logs are being searched.")),
+        (),
+        (_("Stop one with esc, then search again."),),
+    ),
     "run_unknown": Entry(
         (_("There is no run {run}."), _("There is no such run.")),
         (_("Known: {known}."),),

@@ -35,7 +35,7 @@ from supervisor_log import Tail  # type: ignore[import-not-found]
 from supervisor_output import Output  # type: ignore[import-not-found]
 from supervisor_processes import send_signal  # type: ignore[import-not-found]
 from supervisor_prune import Pruner  # type: ignore[import-not-found]
-from supervisor_search import Search  # type: ignore[import-not-found]
+from supervisor_search import begin, cancel  # type: ignore[import-not-found]
 from supervisor_spec import check_spec, is_environment  # type: ignore[import-not-found]
 from supervisor_start import Start, check_cwd, claim  # type: ignore[import-not-found]
 from supervisor_stop import Stop  # type: ignore[import-not-found]
@@ -78,7 +78,7 @@ class Agent:
         self._heard_at = time.monotonic()
         self._open = True
         self._umask = os.umask(0o077)
-        self._waiting: "dict[int, Start | Stop | Search]" = {}
+        self._waiting: "dict[int, Any]" = {}
         self._tails: "dict[int, Tail]" = {}
         self._moving = False
 
@@ -276,12 +276,12 @@ class Agent:
         return {}
 
     def _on_search(self, number: int, request: "Json") -> None:
-        run = self._store.find(checked_id(request))
-        try:
-            self._waiting[number] = Search(run, request)
-        except BaseException:
-            run.close()
-            raise
+        """Find a text in a log, or one of its lines by its number."""
+        begin(self._waiting, number, self._store.find(checked_id(request)), request)
+
+    def _on_cancel(self, _number: int, request: "Json") -> None:
+        """A search, and nothing else, is of no interest any more."""
+        cancel(self._waiting, request["search"])
 
     def _on_read(self, number: int, request: "Json") -> None:
         """Bytes of a log, as a frame of its own kind."""
@@ -323,6 +323,7 @@ class Agent:
         "untail": _on_untail,
         "read": _on_read,
         "search": _on_search,
+        "cancel": _on_cancel,
         "signal": _on_signal,
         "disk": _on_disk,
     }

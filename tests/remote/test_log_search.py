@@ -8,7 +8,9 @@ import pytest
 
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import RunId
-from cockpit.engine.log_search import log_around, search_log
+from cockpit.engine.api import LogPart
+from cockpit.engine.log_part import HostSource, read_part
+from cockpit.engine.log_search import search_log
 from cockpit.errors import CockpitError
 from tests.remote.supervised import Runs, shell
 
@@ -32,6 +34,10 @@ async def places(runs: Runs, text: str, offset: int, *, backward: bool) -> list[
             return found
         found.append(hit.offset)
         offset = hit.offset if backward else hit.offset + 1
+
+
+async def around(runs: Runs, offset: int, masker: Masker) -> LogPart:
+    return await read_part(HostSource(runs.agent, RUN), offset, "around", masker)
 
 
 async def test_every_place_in_both_directions(runs: Runs) -> None:
@@ -82,12 +88,12 @@ async def test_lines_around_a_place_are_masked_and_whole(runs: Runs) -> None:
         runs.agent, RUN, "token", END, backward=True, on_progress=lambda _share: None
     )
     assert hit is not None
-    part = await log_around(runs.agent, RUN, hit.offset, Masker(["token-123456"]))
+    part = await around(runs, hit.offset, Masker(["token-123456"]))
     texts = {line.offset: line.text for line in part.lines}
     assert texts[hit.offset] == "*" * 12
     offsets = [line.offset for line in part.lines]
     assert offsets == sorted(offsets) and part.lines[0].text.isdigit()
-    first = await log_around(runs.agent, RUN, 0, Masker())
+    first = await around(runs, 0, Masker())
     assert first.lines[0].text == "1" and first.lines[0].offset == 0
 
 
@@ -95,7 +101,7 @@ async def test_a_secret_across_the_edge_of_what_is_read_is_covered(runs: Runs) -
     """A log without newlines, full of one secret: whatever is cut out of it shows none of it."""
     secret = "sekret-ABCDEFGHIJ"
     await ended(runs, f"i=0; while [ $i -lt 9000 ]; do printf {secret}; i=$((i+1)); done")
-    part = await log_around(runs.agent, RUN, 70_000, Masker([secret]))
+    part = await around(runs, 70_000, Masker([secret]))
     assert part.lines and all(set(line.text.split(" ")[0]) <= set("*.") for line in part.lines)
     assert set(part.excerpt) == {"*"}
 
@@ -103,7 +109,7 @@ async def test_a_secret_across_the_edge_of_what_is_read_is_covered(runs: Runs) -
 async def test_what_a_bar_has_overwritten_is_shown_as_it_stood(runs: Runs) -> None:
     await ended(runs, "printf 'step 1 nan\\rstep 2 fine\\rstep 3 fine\\n'")
     (place,) = await places(runs, "nan", END, backward=True)
-    assert (await log_around(runs.agent, RUN, place, Masker())).excerpt == "step 1 nan"
+    assert (await around(runs, place, Masker())).excerpt == "step 1 nan"
 
 
 async def test_nonsense_is_refused_and_ends_nothing(runs: Runs) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from cockpit.engine.api import (
     EngineApi,
     Forwarded,
     LaunchPlan,
+    LinePlace,
     LogHit,
     LogLine,
     LogPart,
@@ -155,6 +158,10 @@ class FakeEngine:
         self.mends: dict[str, Mend | CockpitError] = {}
         self.fetches: set[RunId] = set()
         self.whole_log = ""
+        self.lines_around = 400
+        """How many lines before and behind a place in it are read at once."""
+        self.search_waits: asyncio.Event | None = None
+        """A search answers once it is set."""
         self.past_runs: dict[RunId, PastRun] = {}
         self.remembered: dict[RunId, Sequence[Incident]] = {}
         self.earlier: Sequence[Incident] = ()
@@ -427,19 +434,57 @@ class FakeEngine:
         *,
         backward: bool,
         on_progress: Callable[[float], None],
+        is_regex: bool = False,
     ) -> LogHit | None:
-        """In `whole_log`, as a host would."""
+        """In `whole_log`, as a host would; regular expressions are taken as they stand."""
         self._note("search_log", run, text, offset, backward)
+        if self.search_waits is not None:
+            await self.search_waits.wait()
         data = self.whole_log.encode()
-        found = data[:offset].rfind(text.encode()) if backward else data.find(text.encode(), offset)
-        return None if found < 0 else LogHit(found, len(data))
+        places = [
+            one.start()
+            for one in re.finditer(text if is_regex else re.escape(text), self.whole_log)
+        ]
+        places = [len(self.whole_log[:place].encode()) for place in places]
+        near = [place for place in places if (place < offset if backward else place >= offset)]
+        return LogHit(near[-1 if backward else 0], len(data)) if near else None
+
+    async def line_place(
+        self, run: RunId, number: int, *, on_progress: Callable[[float], None]
+    ) -> LinePlace:
+        self._note("line_place", run, number)
+        lines = self.whole_log.encode().splitlines(keepends=True)
+        at = len(b"".join(lines[: number - 1]))
+        size = len(self.whole_log.encode())
+        return LinePlace(at, size, missing=max(0, number - len(lines)))
 
     async def log_around(self, run: RunId, offset: int) -> LogPart:
+        lines = self._whole_lines()
+        before = max(1, sum(line.offset <= offset for line in lines))
+        return self._part_of(lines, before - self.lines_around, before + self.lines_around)
+
+    async def log_page(self, run: RunId, offset: int, *, older: bool) -> LogPart:
+        self._note("log_page", run, offset, older)
+        lines = self._whole_lines()
+        place = sum(line.offset < offset for line in lines)
+        if older:
+            return self._part_of(lines, place - self.lines_around, place)
+        return self._part_of(lines, place, place + self.lines_around)
+
+    def _whole_lines(self) -> list[LogLine]:
         lines, at = [], 0
         for number, text in enumerate(self.whole_log.splitlines(), 1):
             lines.append(LogLine(number, at, text))
             at += len(text.encode()) + 1
-        return LogPart(tuple(lines), at)
+        return lines
+
+    def _part_of(self, lines: list[LogLine], first: int, last: int) -> LogPart:
+        size = len(self.whole_log.encode())
+        taken, rest = lines[max(0, first) : last], lines[last:]
+        if not taken:
+            return LogPart((), size, start=size, end=size)
+        end = rest[0].offset if rest else size
+        return LogPart(tuple(taken), size, start=taken[0].offset, end=end)
 
     async def save_log(self, run: RunId, target: Path) -> int:
         self._note("save_log", run, target)
