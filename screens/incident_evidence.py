@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cockpit.domain.incidents import Evidence, Incident
 from cockpit.domain.text import safe_line
@@ -23,11 +24,20 @@ Contexts = Mapping[int, Sequence[LogLine]]
 
 def evidence_of(incident: Incident) -> list[Evidence]:
     """All of it, the line that opened the incident included."""
-    shown, finding = list(incident.evidence), incident.finding
+    shown = [_timed(one, incident) for one in incident.evidence]
+    finding = incident.finding
     if finding.text and not any(one.text == finding.text for one in shown):
         opening = Evidence(incident.opened_s, "log", finding.text, finding.offset, finding.line)
         shown.insert(0, opening)
     return shown
+
+
+def _timed(one: Evidence, incident: Incident) -> Evidence:
+    """The line that opened it came when it opened, if somebody watched."""
+    is_first = one.offset is not None and one.offset == incident.finding.offset
+    if one.at_s is None and is_first and incident.proof is not None and incident.count == 1:
+        return replace(one, at_s=incident.opened_s)
+    return one
 
 
 def context_offsets(incident: Incident) -> list[int]:

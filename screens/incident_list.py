@@ -35,6 +35,12 @@ class Entry:
         return f"{one.key}@{one.opened_s}" if self.is_earlier else one.key
 
     @property
+    def is_muted(self) -> bool:
+        """It would be heard if it were not for a rule."""
+        one = self.incident
+        return bool(one.mute) and not self.is_earlier and one.state not in SETTLED
+
+    @property
     def is_hidden(self) -> bool:
         """Shown only when everything is."""
         one = self.incident

@@ -29,8 +29,14 @@ def quiet_words(engine: EngineApi, everyone: Sequence[Entry], since_s: float) ->
         )
     else:
         first = _("All quiet for {time}.").format(time=duration_text(int(since_s)))
+    muted = sum(one.is_muted for one in everyone)
+    if muted:
+        words = ngettext(
+            "Nothing open but {n} that is muted.", "Nothing open but {n} that are muted.", muted
+        )
+        first = words.format(n=muted)
     hidden = sum(one.is_hidden for one in everyone)
-    more = _("H shows {n} settled ones.").format(n=hidden) if hidden else ""
+    more = _("H shows {n} more.").format(n=hidden) if hidden else ""
     return join(tuple(part for part in (first, watched, more) if part))
 
 
@@ -49,7 +55,7 @@ def hidden_words(everyone: Sequence[Entry], shown: Sequence[Entry]) -> str:
     """ "H: 2 settled, 1 muted, 4 earlier"; empty when nothing is hidden."""
     hidden = {one.key for one in everyone} - {one.key for one in shown}
     left = [one for one in everyone if one.key in hidden and one.is_hidden]
-    muted = sum(bool(one.incident.mute) and not one.is_earlier for one in left)
+    muted = sum(one.is_muted for one in left)
     earlier = sum(one.is_earlier for one in left)
     settled = len(left) - muted - earlier
     parts = []

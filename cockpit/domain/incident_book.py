@@ -53,9 +53,9 @@ class IncidentBook:
         self._remembered: dict[str, Incident] = {}
 
     def remember(self, incidents: Iterable[Incident]) -> None:
-        """What an earlier session knew of lines in logs: a line that is read again is the same incident."""
+        """What an earlier session knew of runs: a line that is read again is the same incident, and so is an end."""
         for one in incidents:
-            if one.run is not None and one.finding.offset is not None:
+            if one.run is not None:
                 self._remembered[one.key] = one
 
     def take(
@@ -68,6 +68,7 @@ class IncidentBook:
         run: RunId | None = None,
         profile: str | None = None,
         evidence: Sequence[Evidence] = (),
+        is_live: bool = True,
     ) -> list[Change]:
         """Note a finding; returns (now, before) of each incident that a person should hear about."""
         place = Place(host, gpu, run, profile)
@@ -79,6 +80,9 @@ class IncidentBook:
         if winner is not None:
             self._put(with_loser(winner, finding, place, at_s, evidence))
             return []
+        known = self._remembered.pop(key, None)
+        if known is not None and _is_known(known, finding, is_live):
+            return [(self._put(replace(known, finding=finding, mute="")), known)]
         return self._open(key, finding, place, at_s, evidence)
 
     def settle(
@@ -153,9 +157,6 @@ class IncidentBook:
     def _open(
         self, key: str, finding: Finding, place: Place, at_s: float, evidence: Sequence[Evidence]
     ) -> list[Change]:
-        known = self._remembered.pop(key, None)
-        if known is not None and known.finding.offset == finding.offset:
-            return [(self._put(replace(known, finding=finding, mute="")), known)]
         losers = [old for old in self._incidents.values() if explains(finding, place, at_s, old)]
         for loser in losers:
             finding = grown(finding, loser.finding)
@@ -249,6 +250,13 @@ class IncidentBook:
             )
             del self._incidents[oldest.key]
             self._opened.pop(oldest.key, None)
+
+
+def _is_known(known: Incident, finding: Finding, is_live: bool) -> bool:
+    """The same line of the log; or an end that was over before anybody watched."""
+    if finding.offset is None:
+        return not is_live and known.finding.offset is None
+    return known.finding.offset == finding.offset
 
 
 def _stepped(one: Incident, at_s: float, what: str, why: str = "") -> Incident:

@@ -61,7 +61,14 @@ class IncidentDesk:
         if self.fit is not None:
             finding = self.fit(finding, Place(host, gpu, run, profile))
         for change in self._book.take(
-            finding, at_s, host=host, gpu=gpu, run=run, profile=profile, evidence=evidence
+            finding,
+            at_s,
+            host=host,
+            gpu=gpu,
+            run=run,
+            profile=profile,
+            evidence=evidence,
+            is_live=is_live,
         ):
             incident = self._witnessed(change, at_s) if is_live else change[0]
             incident = self._quieted(incident, at_s)

@@ -17,6 +17,7 @@ from cockpit.domain.runs import Progress, RunView
 from cockpit.engine.run_book import RunBook
 from cockpit.errors import CockpitError
 
+LATELY_S = 30.0
 _Key = tuple[str, int | None]
 
 
@@ -130,9 +131,21 @@ class RunWatch:
         evidence = Evidence(record.ended_s, "exit", _exit_words(record))
         self._tell(
             RunFinding(
-                finding, self._host, self._run, record.profile, None, (evidence,), is_end=True
+                finding,
+                self._host,
+                self._run,
+                record.profile,
+                None,
+                (evidence,),
+                is_live=_ended_lately(record),
+                is_end=True,
             )
         )
+
+
+def _ended_lately(record: RunRecord) -> bool:
+    """What the instruments say by now still tells of its end."""
+    return record.ended_s is None or record.now_s - record.ended_s <= LATELY_S
 
 
 def _card_of(finding: Finding, view: RunView | None) -> int | None:

@@ -9,6 +9,7 @@ import pytest
 from cockpit.domain.incident_kin import Place
 from cockpit.domain.incidents import Evidence, Family, Finding, Incident
 from cockpit.domain.models import HostName, HostSample, RunId
+from cockpit.domain.mutes import HOUR_S, mute_for
 from cockpit.engine.events import Event, EventBus, IncidentChanged
 from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
@@ -176,3 +177,50 @@ def test_the_recorder_notes_its_file() -> None:
     desk.note_recording("unknown", "x")
     assert desk.all()[0].recording == "h-1.rec"
     assert len(heard) == 2
+
+
+def test_an_end_of_long_ago_is_known_from_then_and_one_of_now_is_new() -> None:
+    killed = Finding("host_oom", "exit-137", "fatal")
+    before, _heard, _clock = desk_with(witness())
+    before.report(killed, host=HOST, run=RUN)
+    before.set_state(before.all()[0].key, "closed", "fixed")
+    then = before.all()[0]
+
+    later, _heard, _clock = desk_with(witness())
+    later.remember([then])
+    later.report(killed, host=HOST, run=RUN, is_live=False)
+    assert later.all()[0].state == "closed"
+
+    now, _heard, _clock = desk_with(witness())
+    now.remember([then])
+    now.report(killed, host=HOST, run=RUN)
+    assert now.all()[0].state == "open" and len(now.all()[0].steps) == 1
+
+
+def test_a_rule_silences_what_is_open_what_comes_and_not_what_grows_worse() -> None:
+    desk, heard, clock = desk_with(witness())
+    near = Finding("near_full", "near-full", "warning")
+    desk.report(near, host=HOST, gpu=0)
+    rule = mute_for(desk.all()[0], "host", clock.at_s, HOUR_S)
+    desk.set_mutes([rule])
+    assert [one.mute for one in desk.all()] == [rule.id]
+    desk.report(near, host=HOST, gpu=1)
+    assert all(one.mute for one in desk.all()) and not any(one.is_loud for one in desk.all())
+    assert heard[-1].incident.mute == rule.id and heard[-1].before is None
+    desk.report(replace(near, severity="fatal"), host=HOST, gpu=1)
+    worse = heard[-1].incident
+    assert worse.severity == "fatal" and not worse.mute and worse.is_loud
+
+
+def test_a_rule_that_is_over_lets_everything_speak_again_by_itself() -> None:
+    desk, heard, clock = desk_with(witness())
+    desk.report(Finding("near_full", "near-full", "warning"), host=HOST, gpu=0)
+    desk.set_mutes([mute_for(desk.all()[0], "everywhere", clock.at_s, HOUR_S)])
+    heard.clear()
+    clock.at_s += HOUR_S - 1
+    assert desk.all()[0].mute and heard == []
+    clock.at_s += 1
+    assert not desk.all()[0].mute and desk.mutes == ()
+    assert [event.incident.mute for event in heard] == [""]
+    desk.all()
+    assert len(heard) == 1
