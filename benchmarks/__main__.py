@@ -20,6 +20,7 @@ LIMITS_S = {
     "log_view": 90,
     "scan": 90,
     "leak": 400,
+    "pulse": 300,
     "incident_latency": 150,
 }
 """What a bench may take before it is ended, with all that it started."""
