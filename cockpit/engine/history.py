@@ -77,6 +77,11 @@ class History:
         await self.flush()
         return await self._asked(lambda database: database.run(run), None)
 
+    async def intents(self) -> frozenset[RunId]:
+        """Starts from here of which no host has spoken yet."""
+        nothing: frozenset[RunId] = frozenset()
+        return await self._asked(lambda database: database.intents(), nothing)
+
     async def incidents(self, run: RunId) -> Sequence[Incident]:
         await self.flush()
         return await self._asked(lambda database: database.incidents(run), [])
@@ -115,6 +120,14 @@ class History:
             database.save_origin(past.run, origin)
 
         await self._asked(save, None)
+
+    async def intend(self, run: RunId, origin: Origin) -> None:
+        """A run is about to be started from here: at once, since its host may start it and we be killed."""
+        wall_s = self._clock.wall_s()
+        await self._asked(lambda database: database.save_intent(run, wall_s, origin), None)
+
+    async def not_started(self, run: RunId) -> None:
+        await self._asked(lambda database: database.drop_intent(run), None)
 
     async def set_remark(self, past: PastRun, remark: str) -> bool:
         """False when it could not be kept."""

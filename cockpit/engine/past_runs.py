@@ -43,6 +43,10 @@ class PastRuns:
         self._first_started_s: dict[RunId, float] = {}
         self.maskers: Mapping[RunId, Masker] = {}
         """What covers the secrets of runs that this session has to do with."""
+        self.troubles: list[OwnTrouble] = []
+        """Each code once: for whoever listens later than it was told."""
+        self._intended: set[RunId] = set()
+        """Starts from here of which no host had spoken."""
         self._ahead_s: dict[HostName, float] = {}
         """How far a host's clock is before ours."""
 
@@ -54,10 +58,9 @@ class PastRuns:
             self._loading = asyncio.ensure_future(self.load())
 
     async def load(self) -> None:
+        self._intended |= await self.history.intents()
         for past in await self.history.load():
-            self._past.setdefault(past.run, past)
-            if past.view.started_s is not None:
-                self._started(past.run, past.view.started_s)
+            self._learn(past)
         self._book.remember(as_unreachable(past).view for past in self.history.known.values())
         self._parts.incidents.remember(await self.history.newest_incidents(REMEMBERED_INCIDENTS))
         self.is_loaded.set()
@@ -65,15 +68,24 @@ class PastRuns:
     async def recall(self, run: RunId) -> None:
         """Learn of one run what earlier sessions knew: when it began, at what price."""
         past = await self.history.recall(run)
-        if past is None:
-            return
+        if past is not None:
+            self._learn(past)
+        elif run in await self.history.intents():
+            self._intended.add(run)
+            if run in self._past:
+                self._past[run] = replace(self._past[run], has_origin=True)
+
+    def _learn(self, past: PastRun) -> None:
+        """Its host may have spoken of it before it was read."""
+        run = past.run
         if past.view.started_s is not None:
             self._started(run, past.view.started_s)
         known = self._past.get(run, past)
+        has_price = past.price_per_h is not None
         self._past[run] = replace(
             known,
-            price_per_h=past.price_per_h,
-            currency=past.currency,
+            price_per_h=past.price_per_h if has_price else known.price_per_h,
+            currency=past.currency if has_price else known.currency,
             has_origin=known.has_origin or past.has_origin,
         )
 
@@ -142,10 +154,25 @@ class PastRuns:
         price, currency = (None, None) if spec is None else (spec.price_per_h, spec.currency)
         if known is not None and known.price_per_h is not None:
             price, currency = known.price_per_h, known.currency
-        has_origin = known is not None and known.has_origin
+        has_origin = view.run in self._intended or (known is not None and known.has_origin)
         return PastRun(view, wall_s, price, currency, has_origin)
 
     # -- what is done here -----------------------------------------------------------------
+
+    async def about_to_launch(self, plan: LaunchPlan, run: RunId, masker: Masker) -> None:
+        """Keep what it is started from before its host hears of it: we may be killed in between."""
+        origin: Origin | None = plan.origin
+        if origin is not None:
+            from cockpit.engine.origins import masked
+
+            await self.history.intend(run, masked(origin, masker))
+            self._intended.add(run)
+
+    async def not_launched(self, run: RunId) -> None:
+        """Its host has not started it, for certain."""
+        if run in self._intended:
+            self._intended.discard(run)
+            await self.history.not_started(run)
 
     async def launched(self, plan: LaunchPlan, view: RunView, masker: Masker) -> None:
         """Keep what it was started from."""
@@ -172,7 +199,9 @@ class PastRuns:
     def _trouble(self, code: str, facts: Mapping[str, Fact]) -> None:
         if code == "history_set_aside":
             self._written.clear()  # what hosts still have is written again
-        self._parts.bus.publish(OwnTrouble(code, dict(facts), self._parts.clock.wall_s()))
+        trouble = OwnTrouble(code, dict(facts), self._parts.clock.wall_s())
+        self.troubles.append(trouble)
+        self._parts.bus.publish(trouble)
 
 
 def masked_past(past: PastRun, masker: Masker) -> PastRun:

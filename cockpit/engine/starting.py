@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cockpit.config.paths import ensure_private_dir
-from cockpit.domain.models import HostName
+from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.run_spec import RunSpec
 from cockpit.engine.agent import RunAgent
@@ -20,7 +20,7 @@ from cockpit.engine.masks import remember
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_secrets import env_file_of
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost, NotNow
+from cockpit.errors import HostUnreachable, LaunchFailed, LinkLost, NotNow, RunError
 from cockpit.transport.base import HostTransport
 
 TRIES = 3
@@ -43,6 +43,8 @@ class Starter:
         self._of_host = of_host
         self._on_step = on_step
         self._transport_of = transport_of
+        self.in_doubt: set[RunId] = set()
+        """Runs that a host was asked to start, and whose answer is not here."""
 
     async def start(self, plan: LaunchPlan, spec: RunSpec, attempt: int = 1) -> RunRecord:
         """The run's record, once the host has it on disk. Raises LaunchFailed, NotNow, TransportError.
@@ -80,9 +82,16 @@ class Starter:
                     if not isinstance(agent, RunAgent):
                         raise LaunchFailed(why="sh_only", host=runs.host, what="[restart]")
                     return (await restart(agent, spec, attempt)).record
-                return (await agent.start(spec)).record
+                self.in_doubt.add(spec.run)
+                record = (await agent.start(spec)).record
+                self.in_doubt.discard(spec.run)
+                return record
             except NotNow as error:  # another run was quicker
+                self.in_doubt.discard(spec.run)
                 raise NotNow(**{**error.facts, "profile": spec.profile}) from error
+            except RunError:  # a host that had started it would have said so
+                self.in_doubt.discard(spec.run)
+                raise
             except LinkLost:
                 lost = agent if agent is not None and await _is_gone(agent) else None
             except HostUnreachable:

@@ -28,6 +28,8 @@ MOST_RUNS: Final = 20_000
 MOST_INCIDENTS: Final = 50_000
 KEPT_S: Final = 2 * 365 * 86400.0
 """Older runs are forgotten, unless a person wrote a line to them."""
+INTENT_KEPT_S: Final = 90 * 86400.0
+"""A start whose answer was lost may be heard of when its host is back."""
 _CORRUPT: Final = (sqlite3.DatabaseError, NotOurs)
 _MARKS: Final = ("malformed", "not a database", "file is encrypted")
 
@@ -53,6 +55,18 @@ class Database:
     def save_runs(self, runs: Iterable[PastRun]) -> None:
         with self._transaction() as connection:
             connection.executemany(rows.SAVE_RUN, [rows.run_row(past) for past in runs])
+            for statement in rows.TAKE_INTENTS:
+                connection.execute(statement)
+
+    def save_intent(self, run: RunId, wall_s: float, origin: Origin) -> None:
+        """What is about to be started, before any host hears of it."""
+        row = (run, wall_s, rows.origin_text(origin))
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO intents VALUES (?, ?, ?)", row)
+
+    def drop_intent(self, run: RunId) -> None:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM intents WHERE run = ?", (run,))
 
     def save_origin(self, run: RunId, origin: Origin) -> None:
         """The run is there already."""
@@ -108,6 +122,7 @@ class Database:
             )
             connection.execute("DELETE FROM incidents WHERE last_s < ?", (wall_s - KEPT_S,))
             connection.execute("DELETE FROM mutes WHERE until_s < ?", (wall_s,))
+            connection.execute("DELETE FROM intents WHERE at_s < ?", (wall_s - INTENT_KEPT_S,))
             connection.execute("DELETE FROM claims WHERE at_s < ?", (wall_s - KEPT_S,))
             connection.execute(
                 "DELETE FROM incidents WHERE (key, occasion) IN "
@@ -127,9 +142,19 @@ class Database:
 
     def origin(self, run: RunId) -> Origin | None:
         with self._told():
-            found = self._connection.execute("SELECT origin FROM runs WHERE run = ?", (run,))
+            found = self._connection.execute(
+                "SELECT origin FROM runs WHERE run = ?1 AND origin IS NOT NULL "
+                "UNION ALL SELECT origin FROM intents WHERE run = ?1 LIMIT 1",
+                (run,),
+            )
             row = found.fetchone()
-        return None if row is None or row[0] is None else rows.read_origin(row[0])
+        return None if row is None else rows.read_origin(row[0])
+
+    def intents(self) -> frozenset[RunId]:
+        """What was about to be started, and of which no host has spoken yet."""
+        with self._told():
+            found = self._connection.execute("SELECT run FROM intents").fetchall()
+        return frozenset(RunId(row[0]) for row in found if isinstance(row[0], str))
 
     def incidents(self, run: RunId) -> list[Incident]:
         """Of one run, the newest first."""

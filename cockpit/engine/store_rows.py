@@ -54,6 +54,13 @@ SAVE_RUN: Final = (
     f" OR (runs.state IN {_FINAL} AND excluded.state NOT IN {_FINAL})))"
 )
 
+TAKE_INTENTS: Final = (
+    "UPDATE runs SET origin = (SELECT origin FROM intents WHERE intents.run = runs.run) "
+    "WHERE origin IS NULL AND run IN (SELECT run FROM intents)",
+    "DELETE FROM intents WHERE run IN (SELECT run FROM runs)",
+)
+"""A host spoke of what was about to be started: it is a run, and known from here."""
+
 
 def run_row(past: PastRun) -> tuple[object, ...]:
     view = past.view

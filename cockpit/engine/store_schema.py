@@ -42,7 +42,11 @@ _V3: Final = (
         since_s REAL NOT NULL, until_s REAL, host TEXT, gpu INTEGER, run TEXT, why TEXT NOT NULL
     ) WITHOUT ROWID""",
 )
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_V1, _V2, _V3)
+_V4: Final = (
+    "CREATE TABLE intents (run TEXT PRIMARY KEY, at_s REAL NOT NULL, origin TEXT NOT NULL) WITHOUT ROWID",
+)
+"""What is about to be started here: no run until its host has spoken of it."""
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_V1, _V2, _V3, _V4)
 """The statements that lead from each version to the next, the first of them from an empty file."""
 VERSION: Final = len(MIGRATIONS)
 

@@ -57,7 +57,7 @@ class RunFollowing:
         self._host = host
         self._runs = runs_of(engine)
         self._tell = RunTeller(engine, report, run, host)
-        self._earlier: list[Event] = []
+        self._earlier: list[Event] = list(self._runs.past.troubles)
         self._cursor: LogCursor[Note] | None = None
         self._scanned = 0
         """Bytes that the detectors have seen: an incident belongs behind them."""

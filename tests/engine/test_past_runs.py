@@ -12,12 +12,23 @@ from pathlib import Path
 import pytest
 
 from cockpit.domain.models import HostName, RunId
+from cockpit.domain.run_spec import RunSpec
 from cockpit.domain.runs import RunView
+from cockpit.engine.agent import RunAgent
+from cockpit.engine.agent_replies import StartReply
 from cockpit.engine.api import RunLog
 from cockpit.engine.events import OwnTrouble
 from cockpit.engine.past_runs import PastRuns
 from cockpit.engine.store import Database
-from cockpit.errors import ProfileError, RunUnknown, StorageError, UsageError
+from cockpit.errors import (
+    LaunchFailed,
+    LinkLost,
+    ProfileError,
+    ProtocolError,
+    RunUnknown,
+    StorageError,
+    UsageError,
+)
 from tests.builders.runs import HERE, Bench, make_bench, until
 from tests.remote.supervised import of_home
 
@@ -224,3 +235,74 @@ def test_a_host_that_speaks_of_another_s_run_changes_nothing_of_it(tmp_path: Pat
 
     past.told(HostName("liar"), RunRecord(view.run, "exited", 1e9), view)
     assert past.get(view.run) is None
+
+
+# -- a start that was cut off -------------------------------------------------------------------
+
+
+async def started_and(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception) -> RunId:
+    """A start that its host carried out (unless it refused it) and of which we heard only `error`."""
+    start = RunAgent.start
+    specs: list[RunSpec] = []
+
+    async def cut_off(agent: RunAgent, spec: RunSpec) -> StartReply:
+        specs.append(spec)
+        if not isinstance(error, LaunchFailed):
+            await start(agent, spec)
+        raise error
+
+    path = bench.profile("cut", "exit 4")
+    plan = await bench.runs.plan(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(RunAgent, "start", cut_off)
+        with pytest.raises(type(error) if isinstance(error, ProtocolError) else LaunchFailed):
+            await bench.runs.launch(plan)
+    return specs[0].run
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LinkLost(host="here"), ProtocolError(host="here", why="record")],
+    ids=["reply-lost", "reply-odd"],
+)
+async def test_what_a_run_was_started_from_is_kept_when_the_answer_was_lost(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    run = await started_and(bench, monkeypatch, error)
+    assert (await bench.runs.past.history.intents()) | {run} == {run}
+    again = await next_session(bench)
+    again.connect()
+    await until(lambda: again.runs.book.get(run), "its host speaks")
+    past = again.runs.past_run(run)
+    assert past is not None and past.has_origin
+    assert (await again.runs.plan_again(run)).profile.name == "cut"
+    assert await again.runs.past.history.intents() == frozenset()
+    view = again.runs.book.get(run)
+    assert view is not None
+    await again.ended(view)
+    await again.runs.close()
+
+
+async def test_what_was_refused_for_certain_leaves_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = LaunchFailed(why="disk_full", host="here", path="/", free_mib=1, needed_mib=2)
+    run = await started_and(bench, monkeypatch, refused)
+    assert await bench.runs.past.history.intents() == frozenset()
+    assert await bench.runs.past.history.origin(run) is None
+    assert bench.runs.book.get(run) is None
+
+
+async def test_a_host_that_speaks_before_the_history_is_read_hides_no_origin(bench: Bench) -> None:
+    view = await bench.launched("early", "exit 0")
+    await bench.ended(view)
+    bench.cut()
+    await bench.runs.close()
+    again = make_bench(bench.folder)
+    again.connect()
+    again.runs.of_host(HERE).refresh()
+    await until(lambda: again.runs.past_run(view.run), "its host speaks")
+    await again.runs.past.load()
+    past = again.runs.past_run(view.run)
+    assert past is not None and past.has_origin
+    await again.runs.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import sys
 from pathlib import Path
 
 from tests.desk import Desk, until
@@ -159,3 +160,42 @@ async def test_a_run_is_kept_with_the_very_text_and_changes_that_it_was_started_
     assert made.code == 0, made.err
     mine = (desk.home / "profiles" / "mine.toml").read_text()
     assert 'int = "3s"' in mine and "# a comment" in mine and 'name = "mine"' in mine
+
+
+KILLED = """
+import os, sys
+from cockpit.engine.agent import RunAgent
+
+start = RunAgent.start
+
+async def claimed_and_killed(agent, spec):
+    await start(agent, spec)
+    os.kill(os.getpid(), 9)
+
+RunAgent.start = claimed_and_killed
+sys.argv = ["cockpit", "run", sys.argv[1], "--detach"]
+from cockpit.cli import main
+main()
+"""
+
+
+async def test_a_run_whose_client_was_killed_as_its_host_claimed_it_can_be_started_again(
+    desk: Desk,
+) -> None:
+    path = desk.profile("cut", "exit 5", "# a comment\n")
+    client = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", KILLED, path, cwd=desk.folder, env=desk.environ
+    )
+    assert await asyncio.wait_for(client.wait(), 60) == -9
+    (run,) = desk.runs("cut")
+    await until(lambda: b'"code"' in (desk.run_folder(run) / "exit").read_bytes(), "it ends")
+    first = await desk.call("profile", "new", "--from", run, "before")
+    assert first.code == 0, first.err
+    assert [row["run"] for row in (await desk.call("ps", "--json")).events] == [run]
+    made = await desk.call("profile", "new", "--from", run, "after")
+    assert made.code == 0, made.err
+    texts = {
+        name: (desk.home / "profiles" / f"{name}.toml").read_text() for name in ("before", "after")
+    }
+    assert all("# a comment" in text for text in texts.values())
+    assert (await desk.call("run", str(desk.home / "profiles" / "after.toml"))).code == 5
