@@ -71,6 +71,8 @@ class RunTeller:
         return isinstance(event, LinkChanged) and event.host == self._host
 
     async def event(self, event: Event) -> None:
+        if isinstance(event, IncidentChanged) and not _is_news(event):
+            return
         if isinstance(event, IncidentChanged):
             words = "" if event.incident.mute else incident_text(event.incident)
             await self._event("incident", incident_fields(event.incident), words)
@@ -171,6 +173,14 @@ class RunTeller:
     def _cards(self) -> tuple[int, ...]:
         view = self._engine.runs.get(self._run)
         return view.gpus if view is not None else ()
+
+
+def _is_news(event: IncidentChanged) -> bool:
+    """Not when only its recording was written, or a rule silenced it."""
+    now, before = event.incident, event.before
+    if before is None or (before.mute and not now.mute):
+        return True
+    return (now.state, now.severity, now.finding) != (before.state, before.severity, before.finding)
 
 
 def how_it_ended(view: RunView) -> str:
