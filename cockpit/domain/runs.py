@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from cockpit.domain.models import HostName, RunId
+from cockpit.domain.server_sample import ServerSample
 
 RunState: TypeAlias = Literal[
     "queued", "starting", "running", "ready", "stopping", "exited", "lost", "unreachable"
@@ -69,6 +70,8 @@ class RunView:
     """While queued: whose turn it is, from 1."""
     leftover_pids: tuple[int, ...] = ()
     progress: Progress = field(default_factory=Progress)
+    served: ServerSample | None = None
+    """Of a server that is up: what its own metrics said last."""
     command: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()

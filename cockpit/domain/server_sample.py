@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import inf
 from typing import Final
 
+from cockpit.domain.server_json import LoadedModel
 from cockpit.domain.server_text import Buckets, ServerReading
 
 WINDOW_S: Final = 30.0
@@ -34,6 +35,8 @@ class ServerSample:
     ttft_p95_s: float | None = None
     tpot_p50_s: float | None = None
     tpot_p95_s: float | None = None
+    itl_p50_s: float | None = None
+    itl_p95_s: float | None = None
     e2e_p50_s: float | None = None
     e2e_p95_s: float | None = None
     queue_p50_s: float | None = None
@@ -43,6 +46,12 @@ class ServerSample:
     """Generated and read; it stands still when the server does."""
     restarted: bool = False
     """A counter fell since the look before: the server began anew."""
+    deferred: int | None = None
+    """Of those that wait: for something else than room, such as an adapter."""
+    models: tuple[LoadedModel, ...] | None = None
+    """What is in memory, where the server loads models by itself."""
+    names: tuple[tuple[str, str], ...] = ()
+    """(concept, what this server calls it)"""
 
 
 @dataclass(slots=True)
@@ -80,6 +89,8 @@ def _sample(first: ServerReading, now: ServerReading, restarted: bool) -> Server
         return percentile(first.histograms[concept], now.histograms[concept], of)
 
     hits, queries = rate("prefix_hits"), rate("prefix_queries")
+    hit = min(1.0, hits / queries) if hits is not None and queries else None
+    generated = rate("generated")
     moved = [counters[name] for name in ("generated", "prompted") if name in counters]
     return ServerSample(
         at_s=now.at_s,
@@ -87,15 +98,19 @@ def _sample(first: ServerReading, now: ServerReading, restarted: bool) -> Server
         waiting=_whole(now.gauges.get("waiting")),
         kv_usage=_of_one(now.gauges.get("kv_usage")),
         preemptions_per_s=rate("preemptions"),
-        gen_tokens_per_s=rate("generated"),
+        gen_tokens_per_s=now.gauges.get("gen_tokens_per_s") if generated is None else generated,
         prompt_tokens_per_s=rate("prompted"),
         requests_per_s=rate("finished"),
         aborted_per_s=rate("aborted"),
-        prefix_hit=min(1.0, hits / queries) if hits is not None and queries else None,
+        prefix_hit=_of_one(now.gauges.get("prefix_hit"))
+        if hit is None and queries is None
+        else hit,
         ttft_p50_s=share("ttft", 0.5),
         ttft_p95_s=share("ttft", 0.95),
         tpot_p50_s=share("tpot", 0.5),
         tpot_p95_s=share("tpot", 0.95),
+        itl_p50_s=share("itl", 0.5),
+        itl_p95_s=share("itl", 0.95),
         e2e_p50_s=share("e2e", 0.5),
         e2e_p95_s=share("e2e", 0.95),
         queue_p50_s=share("queue", 0.5),
@@ -103,6 +118,8 @@ def _sample(first: ServerReading, now: ServerReading, restarted: bool) -> Server
         finished_total=counters.get("finished"),
         tokens_total=sum(moved) if moved else None,
         restarted=restarted,
+        deferred=_whole(now.gauges.get("deferred")),
+        names=tuple(sorted(now.names.items())),
     )
 
 

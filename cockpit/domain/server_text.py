@@ -12,6 +12,7 @@ from cockpit.domain.server_names import (
     FINISHED_ABORT,
     GAUGES,
     HISTOGRAMS,
+    WHERE,
 )
 
 if TYPE_CHECKING:
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 MOST_SAMPLES: Final = 20_000
+MOST_PARSED_BYTES: Final = 1024 * 1024
+_ROW_BYTES: Final = 1024
 MOST_BUCKETS: Final = 128
 _LARGEST: Final = 1e18
 _NAME_BYTES: Final = 128
 
 Buckets: TypeAlias = tuple[tuple[float, float], ...]
 """(upper bound, cumulative count) by rising bound."""
+_Named: TypeAlias = "dict[str, list[Sample]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class ServerReading:
     gauges: dict[str, float] = field(default_factory=dict)
     counters: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, Buckets] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """By concept, what this server calls it."""
 
     @property
     def is_empty(self) -> bool:
@@ -43,24 +49,34 @@ class ServerReading:
 
 def read_metrics(page: bytes, at_s: float) -> ServerReading:
     """What a page says, by concept. What cannot be read is as if it were not there."""
-    by_name: dict[str, list[Sample]] = {}
+    by_name: _Named = {}
     for sample in _samples(page):
-        by_name.setdefault(sample.name.replace(":", "_"), []).append(sample)
-    return ServerReading(at_s, _gauges(by_name), _counters(by_name), _histograms(by_name))
+        name = sample.name.replace(":", "_")
+        if _counts(name, sample):
+            by_name.setdefault(name, []).append(sample)
+    names: dict[str, str] = {}
+    gauges, counters = _gauges(by_name, names), _counters(by_name, names)
+    return ServerReading(at_s, gauges, counters, _histograms(by_name, names), names)
+
+
+def _counts(name: str, sample: Sample) -> bool:
+    label, values = WHERE.get(name, ("", frozenset()))
+    return not label or sample.labels.get(label) in values
 
 
 def _samples(page: bytes) -> Iterator[Sample]:
     """Line by line, so that one bad line costs itself alone; lines of no use are not parsed at all."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    left = MOST_SAMPLES
+    left, left_bytes = MOST_SAMPLES, MOST_PARSED_BYTES
     for row in page[:MOST_BYTES].split(b"\n"):
         name = row[:_NAME_BYTES].partition(b"{")[0].partition(b" ")[0].replace(b":", b"_")
-        if name not in _WANTED or left <= 0:
+        if name not in _WANTED or len(row) > _ROW_BYTES or left <= 0 or left_bytes <= 0:
             continue
         left -= 1
+        left_bytes -= len(row)
         try:
-            text = row[:4096].decode("utf-8")
+            text = row.decode("utf-8")
             families = list(text_string_to_metric_families(text + "\n"))
         except (ValueError, IndexError, KeyError, OverflowError):
             continue
@@ -81,21 +97,23 @@ def _wanted() -> Iterator[str]:
 _WANTED: Final = frozenset(name.encode() for name in _wanted())
 
 
-def _gauges(by_name: dict[str, list[Sample]]) -> dict[str, float]:
+def _gauges(by_name: _Named, names: dict[str, str]) -> dict[str, float]:
     found = {}
-    for concept, (how, names) in GAUGES.items():
-        values = _first(by_name, names)
+    for concept, (how, candidates) in GAUGES.items():
+        name, values = _first(by_name, candidates)
         if values:
             found[concept] = sum(values) if how == "sum" else max(values)
+            names[concept] = name
     return found
 
 
-def _counters(by_name: dict[str, list[Sample]]) -> dict[str, float]:
+def _counters(by_name: _Named, names: dict[str, str]) -> dict[str, float]:
     found = {}
-    for concept, names in COUNTERS.items():
-        values = _first(by_name, [name for one in names for name in (f"{one}_total", one)])
+    for concept, bare in COUNTERS.items():
+        name, values = _first(by_name, [name for one in bare for name in (f"{one}_total", one)])
         if values:
             found[concept] = sum(values)
+            names[concept] = name
     ended = by_name.get(f"{FINISHED_ABORT}_total") or by_name.get(FINISHED_ABORT) or ()
     aborts = [one.value for one in ended if one.labels.get("finished_reason") == "abort"]
     if "aborted" not in found and ended:
@@ -103,13 +121,15 @@ def _counters(by_name: dict[str, list[Sample]]) -> dict[str, float]:
     return found
 
 
-def _histograms(by_name: dict[str, list[Sample]]) -> dict[str, Buckets]:
+def _histograms(by_name: _Named, names: dict[str, str]) -> dict[str, Buckets]:
     found = {}
-    for concept, names in HISTOGRAMS.items():
-        for name in names:
-            buckets = _buckets(by_name.get(f"{name}_bucket", ()))
+    for concept, candidates in HISTOGRAMS.items():
+        for name in candidates:
+            samples = by_name.get(f"{name}_bucket", [])
+            buckets = _buckets(samples)
             if buckets:
                 found[concept] = buckets
+                names[concept] = samples[0].name.removesuffix("_bucket")
                 break
     return found
 
@@ -129,13 +149,14 @@ def _buckets(samples: Iterable[Sample]) -> Buckets:
     return rising if rising and rising[-1][0] == inf else ()
 
 
-def _first(by_name: dict[str, list[Sample]], names: Iterable[str]) -> list[float]:
-    """The values of the first name that has any."""
-    for name in names:
-        values = _sound(sample.value for sample in by_name.get(name, ()))
+def _first(by_name: _Named, candidates: Iterable[str]) -> tuple[str, list[float]]:
+    """The first name that has values, as its server writes it, and they."""
+    for name in candidates:
+        samples = by_name.get(name, [])
+        values = _sound(sample.value for sample in samples)
         if values:
-            return values
-    return []
+            return samples[0].name, values
+    return "", []
 
 
 def _sound(values: Iterable[float]) -> list[float]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import Progress, RunState, RunView
+from cockpit.domain.server_sample import ServerSample
 from cockpit.errors import RunUnknown
 
 OnChange = Callable[[RunView, RunView | None], None]
@@ -88,6 +89,12 @@ class RunBook:
         if before is not None and before.progress != progress:
             self._put(replace(before, progress=progress))
 
+    def served(self, run: RunId, sample: ServerSample | None) -> None:
+        """What its metrics say; None when they say nothing any more."""
+        before = self._runs.get(run)
+        if before is not None and before.served != sample:
+            self._put(replace(before, served=sample))
+
     def ready(self, run: RunId) -> None:
         """A running run answered as its profile says it must."""
         before = self._runs.get(run)
@@ -148,4 +155,6 @@ def _kept(before: RunView, view: RunView) -> RunView:
         view = replace(view, progress=before.progress)
     if before.state == "ready" and view.state == "running" and before.attempt == view.attempt:
         view = replace(view, state="ready")
+    if before.attempt == view.attempt and not view.ended:
+        view = replace(view, served=before.served)
     return replace(view, remark=before.remark) if before.remark else view

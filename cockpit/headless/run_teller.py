@@ -33,6 +33,11 @@ _EVENTS = {
 _REASONS = {"exited": "", "signal": "", "hook_failed": "before_failed"}
 """Reasons that say nothing more, and one that has another sentence at the end of a run."""
 _METRICS = ("step", "total_steps", "epoch", "loss", "step_s", "tokens_s", "eta_s")
+_SERVED = (
+    "running", "waiting", "kv_usage", "preemptions_per_s", "prompt_tokens_per_s", "gen_tokens_per_s",
+    "requests_per_s", "aborted_per_s", "prefix_hit", "ttft_p50_s", "ttft_p95_s", "tpot_p50_s", "tpot_p95_s",
+    "itl_p50_s", "itl_p95_s", "e2e_p50_s", "e2e_p95_s", "queue_p50_s", "queue_p95_s",
+)  # fmt: skip
 
 
 class RunTeller:
@@ -47,6 +52,7 @@ class RunTeller:
         self.progress: Progress | None = None
         self._told_progress: Progress | None = None
         self._told_sample_s: float | None = None
+        self._told_served_s: float | None = None
 
     def has_told(self, name: str) -> bool:
         return name in self._told
@@ -142,6 +148,7 @@ class RunTeller:
         if "run.started" not in self._told:
             return
         await self.metrics()
+        await self.served()
         state = self._engine.fleet.hosts.get(self._host)
         latest = state.latest if state is not None else None
         if latest is None or latest.at_s == self._told_sample_s:
@@ -155,6 +162,25 @@ class RunTeller:
             return
         self._told_progress = progress
         await self._event("metric", {name: getattr(progress, name) for name in _METRICS})
+
+    async def served(self) -> None:
+        """What a server's own metrics say; once for each look at them."""
+        view = self._engine.runs.get(self._run)
+        now = None if view is None else view.served
+        if now is None or now.at_s == self._told_served_s:
+            return
+        self._told_served_s = now.at_s
+        fields: dict[str, object] = {name: _short(getattr(now, name)) for name in _SERVED}
+        if now.models is not None:
+            fields["models"] = [
+                {
+                    "name": one.name,
+                    "size_mib": _short(one.size_mib),
+                    "vram_mib": _short(one.vram_mib),
+                }
+                for one in now.models
+            ]
+        await self._event("metric", fields)
 
     async def _link(self, event: LinkChanged) -> None:
         if event.after in _LOST and not self._is_lost:
@@ -209,6 +235,10 @@ def _facts(view: RunView) -> dict[str, object]:
         "position": view.position,
         "holders": view.waiting_for or None,
     }
+
+
+def _short(value: float | None) -> float | None:
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def _sample_fields(sample: HostSample, cards: tuple[int, ...]) -> dict[str, object]:

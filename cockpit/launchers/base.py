@@ -58,7 +58,7 @@ class Command:
     log: str | None = None
     """A line of the log that says that it is up."""
     metrics: str | None = None
-    """Path of its Prometheus metrics."""
+    """Path of its metrics, or of what it tells instead."""
 
 
 @dataclass(frozen=True, slots=True)

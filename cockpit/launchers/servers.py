@@ -67,7 +67,7 @@ def trtllm(profile: Profile, facts: LaunchFacts) -> Command:
 
 
 def ollama(profile: Profile, facts: LaunchFacts) -> Command:
-    """`ollama serve` takes no options: all of them are variables."""
+    """`ollama serve` takes no options: all of them are variables. It has no metrics; /api/ps says what is loaded."""
     table = profile.ollama
     assert table is not None  # the profile's checks hold for its kind
     _one_host(profile, facts)
@@ -82,6 +82,7 @@ def ollama(profile: Profile, facts: LaunchFacts) -> Command:
         port=table.port,
         bind=table.host,
         http=("/api/version",),
+        metrics="/api/ps",
     )
 
 
