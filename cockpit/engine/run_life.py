@@ -11,7 +11,7 @@ from cockpit.domain.runs import RunView
 from cockpit.engine.api import Around
 from cockpit.engine.around import AroundRuns
 from cockpit.engine.card_memory import memory_of_cards
-from cockpit.engine.companions import CompanionParts, Companions, Wanted
+from cockpit.engine.companions import CompanionParts, Companions, Wanted, can_tell
 from cockpit.engine.events import Event, LaunchStep, RunChanged
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.mending import Mender
@@ -20,6 +20,7 @@ from cockpit.engine.pulse_watch import PulseWatch
 from cockpit.engine.readiness import READY_NOTE, decode_ready
 from cockpit.engine.run_book import RunBook
 from cockpit.engine.run_watch import RunFinding, RunWatch
+from cockpit.engine.server_watch import ServerWatcher, source_of
 from cockpit.engine.watch_wishes import Wishes
 from cockpit.engine.wiring import EngineParts
 from cockpit.errors import CockpitError
@@ -48,6 +49,7 @@ class RunLife:
         self._watches: dict[RunId, RunWatch] = {}
         self._launches: dict[RunId, Launch] = {}
         self.pulses = PulseWatch(parts, self.book, self._readiness)
+        self._servers = ServerWatcher(parts, self.book)
         self._restored: set[RunId] = set()
         self._companions = Companions(
             CompanionParts(
@@ -99,6 +101,7 @@ class RunLife:
 
     async def close(self) -> None:
         await self._companions.close()
+        await self._servers.close()
         await self.around_runs.close()
         await self.past.close(KEEP_LIMIT_S)
 
@@ -107,10 +110,15 @@ class RunLife:
     def _changed(self, view: RunView, before: RunView | None) -> None:
         if before is not None and before.attempt != view.attempt:
             self._companions.leave(view.run)  # what is ready was the attempt before
+            self._servers.leave(view.run)
         if view.state == "running":
             self._began(view)
         elif view.ended or view.state == "unreachable":
             self._companions.leave(view.run)
+        if view.state not in ("running", "ready"):
+            self._servers.leave(view.run, is_over=view.state != "unreachable")
+        elif view.state == "ready":
+            self._serves(view)
         self.pulses.changed(view)
         self._parts.bus.publish(RunChanged(view, before, self._parts.clock.wall_s()))
 
@@ -131,6 +139,17 @@ class RunLife:
             serves=ready is not None and MODELS_PATH in ready.http,
         )
         self._companions.begin(view.run, transport, wanted)
+        if not can_tell(ready):
+            self._serves(view)  # nothing says when it is ready: its metrics do
+
+    def _serves(self, view: RunView) -> None:
+        """A server that is up says how it does."""
+        transport, launch = self._transports.get(view.host), self._launches.get(view.run)
+        ready = self._readiness(view.run)
+        port, http = (None, ()) if ready is None else (ready.port, ready.http)
+        source = source_of(view.kind, launch.metrics if launch else None, port, http)
+        if transport is not None:
+            self._servers.begin(view, transport, source)
 
     def _readiness(self, run: RunId) -> Readiness | None:
         """By its profile, or by what was noted with it on its host."""
