@@ -41,6 +41,8 @@ class Act:
     util: float = 97.0
     power: float = 560.0
     step_s: float | None = 1.0
+    every: int = 1
+    """The log speaks of every so-manieth step."""
     log: bool = True
     """Bytes come, with or without a step."""
     main_cpu: float | None = 60.0
@@ -137,8 +139,8 @@ class _Player:
         self.at_s += 1.0
         if act.step_s is not None:
             self.done += 1.0 / (act.step_s * self.noise.uniform(0.96, 1.04))
-            if int(self.done) > self.step:
-                self.step = int(self.done)
+            if int(self.done) >= self.step + act.every:
+                self.step = int(self.done) // act.every * act.every
                 late_s = (self.done - self.step) * act.step_s
                 self.stepped = (self.step, self.at_s - min(1.0, late_s))
                 self.bytes += 90
@@ -269,6 +271,7 @@ SICK: Final[tuple[Trace, ...]] = (
     Trace("waits by its log", (replace(LOW, util=70, data_s=1.4),), "starved-input", "starved_workers"),
     Trace("starved later", (WORK, replace(LOW, worker_cpu=99.0)), "starved-input", "starved_cpu"),
     Trace("starved and mended", (WORK, CROWDED, WORK), "starved-input", "starved_cpu", closes=True),
+    Trace("starved, seldom logged", (replace(CROWDED, every=25, seconds=900),), "starved-input", "starved_cpu"),
     Trace("a little slower", (WORK, Act(700, step_s=1.32, power=500)), "slow-steps"),
     Trace("much slower", (WORK, Act(700, step_s=1.9, power=430)), "slow-steps", "slow_waiting"),
     Trace("hot", (WORK, Act(700, step_s=1.4, power=420, throttle=("thermal_hw",))), "slow-steps", "slow_throttled"),
@@ -285,6 +288,9 @@ LOOK_ALIKES: Final[tuple[Trace, ...]] = (
     Trace("healthy", (STARTING, replace(WORK, seconds=3000))),
     Trace("long compilation", (STARTING, COMPILE, WORK)),
     Trace("compilation again", (WORK, COMPILE, WORK)),
+    Trace("seldom logged", (replace(WORK, every=200, seconds=3000),)),
+    Trace("seldom logged, little power", (replace(WORK, every=300, seconds=3000, util=99, power=300),)),
+    Trace("wordless save", (WORK, replace(SAVE, seconds=150, phase="", disk=30), WORK)),
     Trace("checkpoints", (WORK, SAVE, WORK, SAVE, WORK)),
     Trace("slow checkpoint", (WORK, replace(SAVE, seconds=800, main_cpu=3.0, state="D"), WORK)),
     Trace("one rank saves", (WORK, replace(SPIN, seconds=500, phase="save", disk=200), WORK)),

@@ -54,7 +54,11 @@ def _spins(
         return None
     levels = state.levels
     step_s = state.steps.step_s() or beat.progress.step_s or 0.0
-    limit_s = max(levels.frozen_least_s, levels.frozen_steps * step_s)
+    limit_s = max(
+        levels.frozen_least_s,
+        levels.frozen_steps * step_s,
+        levels.frozen_gaps * state.steps.gap_s(),
+    )
     usual = state.usual_power()
     if usual is None or _is_busy_elsewhere(state, beat, windows) or not state.is_stepped:
         limit_s = max(limit_s, levels.stall_s or 0.0)
@@ -66,7 +70,7 @@ def _stands(
 ) -> tuple[str, int] | None:
     """Neither cards nor processes do anything."""
     levels = state.levels
-    limit_s = levels.stall_s or 0.0
+    limit_s = max(levels.stall_s or 0.0, levels.frozen_gaps * state.steps.gap_s())
     if _is_busy_elsewhere(state, beat, windows):
         limit_s *= levels.patience
     if still_s < limit_s:

@@ -46,6 +46,8 @@ class Levels:
     frozen_steps: float = 5.0
     frozen_least_s: float = 120.0
     """[pub] A step that stands for five times its median, and at least two minutes."""
+    frozen_gaps: float = 3.0
+    """[ours] Where the log speaks seldom: so many of its usual pauses."""
     traffic_mib_s: float = 2.0
     patience: float = 3.0
     """[ours] A save, an evaluation, a compilation or traffic buy a quiet run so many times as long."""

@@ -34,9 +34,7 @@ def slow(state: PulseState, beat: Beat) -> Finding | None:
     if beat.is_starting or beat.is_serving or not windows or not baseline_s or not step_s:
         return None
     ratios = [window.mid("ratio") or 0.0 for window in windows]
-    if min(ratios) <= levels.slow_notice or not all(
-        w.steps > 0 and not w.is_aside for w in windows
-    ):
+    if min(ratios) <= levels.slow_notice or not state.is_moving(windows):
         return None
     cause, signals = _why(state, beat, windows)
     if not cause:

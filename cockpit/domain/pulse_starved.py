@@ -34,7 +34,7 @@ def starved(state: PulseState, beat: Beat) -> Finding | None:
     windows = state.held()
     if beat.is_starting or beat.is_serving or not windows:
         return None
-    if not all(window.steps > 0 and not window.is_aside for window in windows):
+    if not state.is_moving(windows):
         return None
     levels = state.levels
     waits = all((window.mid("data_share") or 0.0) >= levels.data_share for window in windows)

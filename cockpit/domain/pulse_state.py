@@ -94,6 +94,14 @@ class PulseState:
         """The windows that make up the time for which a condition must hold; none while there are too few."""
         return self.windows.last(3)
 
+    def is_moving(self, windows: list[Window]) -> bool:
+        """Steps were done in each of them and nothing else; a log that speaks seldom moves in some."""
+        if any(window.is_aside for window in windows):
+            return False
+        if 2 * self.steps.gap_s() > self.levels.window_s:
+            return any(window.steps > 0 for window in windows)
+        return all(window.steps > 0 for window in windows)
+
     def usual_power(self) -> float | None:
         return median(self.normal_power) if self.normal_power else None
 

@@ -29,6 +29,8 @@ class StepClock:
     step: int | None = None
     has_moved: bool = False
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    gaps: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    """Between two moves of the counter: a log that speaks every hundred steps stands in between."""
     _base: list[float] = field(default_factory=list)
     _base_steps: int = 0
     _base_s: float = 0.0
@@ -54,6 +56,8 @@ class StepClock:
             self.moved_s = at_s
         if step is None or before is None or step == before:
             return 0, aside
+        if self.has_moved and not aside:
+            self.gaps.append(at_s - self.moved_s)
         self.moved_s, self.has_moved = at_s, True
         return max(1, step - before), aside
 
@@ -98,6 +102,10 @@ class StepClock:
     def step_s(self) -> float | None:
         """The median of the last steps."""
         return median(self.recent) if self.recent else None
+
+    def gap_s(self) -> float:
+        """How long the counter usually stands between two lines; 0 while that is not known."""
+        return median(self.gaps) if len(self.gaps) >= 2 else 0.0
 
     def still_s(self, at_s: float) -> float:
         return 0.0 if self.moved_s is None else at_s - self.moved_s

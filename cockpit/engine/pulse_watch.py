@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cockpit.domain.episode import INHIBITS
+from cockpit.domain.gang import member_of
 from cockpit.domain.incident_book import OPEN_STATES, Place, key_of
 from cockpit.domain.incident_kin import ALSO_INHIBITS
 from cockpit.domain.incidents import Finding, Incident
@@ -183,9 +184,13 @@ class PulseWatch:
         """Whether something that is open already says why, however long ago it began: an Xid, a full disk,
         the log's own words about a loss that is none.
         """
-        key = key_of(finding, _place(view))
+        key, member = key_of(finding, _place(view)), member_of(view)
+        mates = frozenset(member.ids if member is not None else ()) - {view.run}
         return any(
-            one.key != key and _explains(one, finding, view) for one in self.parts.incidents.all()
+            one.key != key
+            and one.state in OPEN_STATES
+            and (_explains(one, finding, view) or (one.run in mates and _tells(one, finding)))
+            for one in self.parts.incidents.all()
         )
 
 
@@ -197,8 +202,13 @@ def _by_port(readiness: Readiness | None) -> bool:
     return readiness is not None and readiness.port is not None
 
 
+def _tells(one: Incident, finding: Finding) -> bool:
+    """Ranks wait for one another: what one of a run on several hosts says goes for all."""
+    return one.family == finding.family or (one.family, finding.family) in INHIBITS | ALSO_INHIBITS
+
+
 def _explains(one: Incident, finding: Finding, view: RunView) -> bool:
-    if one.state not in OPEN_STATES or (one.run is not None and one.run != view.run):
+    if one.run is not None and one.run != view.run:
         return False
     if one.host != view.host or (one.gpu is not None and view.gpus and one.gpu not in view.gpus):
         return False

@@ -11,6 +11,7 @@ import pytest
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.paths import Home
+from cockpit.domain.gang import GANG_NOTE, Member, gang_note
 from cockpit.domain.incidents import Finding, Incident
 from cockpit.domain.models import (
     GpuSample,
@@ -215,6 +216,17 @@ def test_a_starved_run_is_told_and_an_xid_of_its_card_explains_a_hang() -> None:
     desk.parts.incidents.report(xid, host=BOX, gpu=0)
     desk.play(400, SPIN, steps=False)
     assert "hang-silence" not in desk.open(), "the fault of the card is the cause"
+
+
+def test_a_run_on_several_hosts_hangs_once() -> None:
+    desk = Desk()
+    member = Member(RUN, 0, (BOX, HostName("other")))
+    mate = Finding("hang", "hang-silence", "fatal", cause="hang_spinning")
+    desk.parts.incidents.report(mate, host=HostName("other"), run=member.ids[1], profile="sft")
+    desk.begin(replace(desk.view, notes=((GANG_NOTE, gang_note(member)),)))
+    desk.play(400, BUSY)
+    desk.play(400, SPIN, steps=False)
+    assert [one.host for one in desk.incidents()] == ["other"]
 
 
 def test_a_loss_that_is_none_is_told_once_whoever_sees_it_first() -> None:
