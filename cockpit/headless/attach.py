@@ -11,9 +11,10 @@ import asyncio
 from cockpit.config.paths import Home
 from cockpit.errors import ExitCode
 from cockpit.headless.around_run import see_it_off
-from cockpit.headless.find_run import FoundRun, looked_up
+from cockpit.headless.find_run import FoundRun, looked_up, say_it_is_remembered
 from cockpit.headless.follow_run import RunFollowing
-from cockpit.headless.local_log import local_copy, print_copy
+from cockpit.headless.gang_end import gang_code
+from cockpit.headless.local_log import local_copy, print_copy, say_what_is_missing
 from cockpit.headless.run_report import RunReport, make_report
 from cockpit.headless.run_teller import RunTeller
 from cockpit.headless.session import runs_of
@@ -35,6 +36,8 @@ async def _attach(wanted: str, as_json: bool) -> int:
         with heeded(wishes):
             following = RunFollowing(engine, report, view.run, view.host)
             code = await following.to_end(wishes)
+            if not wishes.leave.is_set():
+                code = await gang_code(engine, view.run, code, report)
             await see_it_off(engine, view.run, report, wishes)
             return code
 
@@ -44,8 +47,10 @@ async def _remembered(found: FoundRun, report: RunReport) -> int:
     view = found.view
     if found.failure is not None and not view.ended:
         raise found.failure
+    await say_it_is_remembered(found, report)
     copy = local_copy(Home.from_environ(), view.run)
     if copy is not None:
-        await print_copy(copy, report, 0)
+        printed = await print_copy(copy, report, 0)
+        await say_what_is_missing(printed, copy, view, report)
     await RunTeller(found.engine, report, view.run, view.host).ended(view)
     return ExitCode.NOT_NOW if view.exit_status is None else view.exit_status

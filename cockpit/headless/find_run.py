@@ -20,6 +20,7 @@ from cockpit.engine.engine import Engine
 from cockpit.engine.host_list import hosts_to_watch
 from cockpit.errors import CockpitError, HostUnreachable, RunUnknown
 from cockpit.headless.past import remembered
+from cockpit.headless.run_report import RunReport, words_for
 from cockpit.headless.session import chosen_hosts, engine_for, runs_listed, runs_of
 
 
@@ -88,6 +89,18 @@ def _from_history(
     age = next((age_s(one, engine.wall_s()) for one in past if one.run == view.run), 0.0)
     facts = {"run": view.run, "host": view.host, "state": view.state, "age": duration_text(age)}
     return FoundRun(engine, view, HostUnreachable("run_host_gone", **facts))
+
+
+async def say_it_is_remembered(found: FoundRun, report: RunReport) -> None:
+    """Its host does not speak of it: that its end is known from before is said, and since when."""
+    view, error = found.view, found.failure
+    if error is None:
+        return
+    await report.say(words_for(error.code, error.facts))
+    facts: dict[str, object] = {"run": view.run, "host": view.host}
+    if view.ended_s is not None:
+        facts["age"] = duration_text(max(0.0, found.engine.wall_s() - view.ended_s))
+    await report.say(words_for("end_remembered", facts))
 
 
 def _better_reason(unknown: RunUnknown, failures: list[CockpitError]) -> CockpitError:

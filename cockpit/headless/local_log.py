@@ -10,6 +10,7 @@ from pathlib import Path
 from cockpit.config.paths import Home
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_ids import is_run_id
+from cockpit.domain.runs import RunView
 from cockpit.engine.masks import masker_of
 from cockpit.engine.mirror import Mirror
 from cockpit.headless.log_cursor import Bytes, Gap, LogCursor, Missing
@@ -42,12 +43,42 @@ def local_copy(home: Home, wanted: str) -> LocalCopy | None:
     return copies[0] if len(copies) == 1 else None
 
 
-async def print_copy(copy: LocalCopy, report: RunReport, offset: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a copy held from an offset on."""
+
+    size: int
+    missing: tuple[Missing, ...]
+    """What the host had, or has, and the copy does not. A part that the host itself dropped is none."""
+
+
+async def say_what_is_missing(
+    printed: Printed, copy: LocalCopy, view: RunView | None, report: RunReport
+) -> bool:
+    """Whether anything is; `view` is the run as its host was last heard of it."""
+    facts: dict[str, object] = {"run": copy.run, "start": printed.size}
+    lacks = [("log_copy_gap", {"start": each.start, "end": each.end}) for each in printed.missing]
+    size = None if view is None else view.log_bytes
+    if size is not None and size > printed.size:
+        lacks.append(("log_copy_short", {"start": printed.size, "end": size}))
+    if view is not None and not view.ended:
+        lacks.append(("log_copy_open", {}))
+    elif size is None:
+        lacks.append(("log_copy_unsure", {}))
+    for code, more in lacks:
+        await report.say(words_for(code, {**facts, **more}))
+    if not lacks:
+        await report.say(words_for("log_copy_whole", facts))
+    return bool(lacks)
+
+
+async def print_copy(copy: LocalCopy, report: RunReport, offset: int) -> Printed:
     masker = await masker_of(copy.path.parent, "")
     report.about(copy.run, copy.host, masker)
     await report.jump(offset)
     mirror, masked = Mirror(copy.path), masker.stream()
     cursor: LogCursor[None] = LogCursor(mirror, offset)
+    missing: list[Missing] = []
     try:
         while (item := cursor.next(PIECE_BYTES)) is not None:
             if isinstance(item, Bytes):
@@ -56,8 +87,11 @@ async def print_copy(copy: LocalCopy, report: RunReport, offset: int) -> None:
                 await report.output(masked.finish(), time.time())
                 await report.jump(item.end)
                 await report.say(words_for("log_hole", {"run": copy.run}))
+                if isinstance(item, Missing):
+                    missing.append(item)
         await report.output(masked.finish(), time.time())
         await report.finish(time.time())
+        return Printed(mirror.size, tuple(missing))
     finally:
         cursor.close()
         mirror.close()

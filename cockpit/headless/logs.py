@@ -17,7 +17,8 @@ from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.read_log import read_log
 from cockpit.errors import CockpitError, ExitCode, LinkLost, RunUnknown, TransportError
 from cockpit.headless.find_run import found_run
-from cockpit.headless.local_log import local_copy, print_copy
+from cockpit.headless.local_log import local_copy, print_copy, say_what_is_missing
+from cockpit.headless.past import remembered
 from cockpit.headless.run_report import RunReport, make_report, words_for
 from cockpit.headless.session import link_failure, runs_of
 from cockpit.headless.streams import ReaderGone
@@ -50,13 +51,16 @@ async def _logs(args: argparse.Namespace) -> int:
 
 async def _print_local(wanted: str, report: RunReport, offset: int, error: CockpitError) -> int:
     """The host does not have it, or cannot be asked: what was copied here is better than nothing."""
-    copy = local_copy(Home.from_environ(), wanted)
+    home = Home.from_environ()
+    copy = local_copy(home, wanted)
     if copy is None:
         raise error
     await report.say(words_for(error.code, error.facts))
     await report.say(words_for("log_from_copy", {"run": copy.run, "path": str(copy.path)}))
-    await print_copy(copy, report, offset)
-    return ExitCode.OK if isinstance(error, RunUnknown) else int(error.exit_code)
+    printed = await print_copy(copy, report, offset)
+    view = next((one.view for one in await remembered(home) if one.run == copy.run), None)
+    lacks = await say_what_is_missing(printed, copy, view, report)
+    return ExitCode.UNAVAILABLE if lacks else ExitCode.OK
 
 
 async def _print(

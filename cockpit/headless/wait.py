@@ -9,7 +9,7 @@ import json
 from cockpit.domain.runs import RunView
 from cockpit.engine.engine import Engine
 from cockpit.errors import ExitCode
-from cockpit.headless.find_run import looked_up
+from cockpit.headless.find_run import looked_up, say_it_is_remembered
 from cockpit.headless.gang_end import verdict_on
 from cockpit.headless.ps import run_fields
 from cockpit.headless.run_report import make_report
@@ -31,11 +31,13 @@ async def _wait(wanted: str, as_json: bool) -> int:
     async with looked_up(wanted) as found:
         if found.failure is not None and not found.view.ended:
             raise found.failure
+        report = make_report(as_json)
+        await say_it_is_remembered(found, report)
         runs_of(found.engine).adopt(found.view.run)
         ended = await _end_of(found.engine, found.view)
         blamed = await verdict_on(found.engine, ended.run)
         await runs_of(found.engine).settled(ended.run, SETTLE_LIMIT_S)
-        await fetch_results(found.engine, ended.run, make_report(as_json), Wishes(stops=False))
+        await fetch_results(found.engine, ended.run, report, Wishes(stops=False))
     if as_json:
         print(json.dumps(run_fields(ended), ensure_ascii=False))
     status = ended.exit_status if blamed is None else blamed.exit_status

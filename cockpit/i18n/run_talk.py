@@ -91,6 +91,24 @@ RUN_TALK: Final[dict[str, Entry]] = {
     "log_from_copy": Entry(
         (_("This is the copy of {run} on this computer, up to where it was followed."),)
     ),
+    "log_copy_whole": Entry((_("It is whole: {run} had ended, and all of its log is here."),)),
+    "log_copy_gap": Entry((_("Missing here: bytes {start} to {end}."),)),
+    "log_copy_short": Entry((_("Missing here: the end, from byte {start} of {end} on."),)),
+    "log_copy_open": Entry(
+        (
+            _(
+                "{run} had not ended when its host was last heard: what came after byte {start} is "
+                "not here."
+            ),
+        )
+    ),
+    "log_copy_unsure": Entry((_("Whether more came after byte {start} is not known."),)),
+    "end_remembered": Entry(
+        (
+            _("{run} had ended when {host} was last heard, {age} ago: that is what follows."),
+            _("{run} had ended when {host} was last heard: that is what follows."),
+        )
+    ),
     "forwarded": Entry((_("Forwarded: {text}."), _("A port is forwarded."))),
     "launch_sending": Entry((_("Sending the run."),)),
     "launch_on_disk": Entry((_("The host has it on disk."),)),

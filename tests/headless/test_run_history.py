@@ -63,12 +63,50 @@ async def test_commands_on_a_run_whose_host_is_gone_do_what_can_be_done_without_
         desk.call("wait", alive),
     )
     assert (wait.code, wait.events[0]["state"]) == (3, "exited")
-    assert logs.out == b"hello\n" and "not in hosts.toml" in logs.err
+    assert (logs.code, logs.out) == (0, b"hello\n")
+    assert "not in hosts.toml" in logs.err and "all of its log is here" in logs.err
+    assert "had ended when here was last heard" in wait.err
     assert (attach.code, attach.out) == (3, b"hello\n") and "ended with code 3" in attach.err
     assert stop.code == 0 and "Nothing of" in stop.err
     assert lost.code == 69 and "not in hosts.toml" in lost.err
     desk.this_machine()
     assert (await desk.call("stop", alive)).code == 0
+
+
+async def test_a_copy_that_is_not_whole_says_what_is_missing(desk: Desk) -> None:
+    done, alive = (
+        desk.profile("done", "echo hello; exit 3"),
+        desk.profile("alive", "echo one; sleep 600"),
+    )
+    assert (await desk.call("run", done)).code == 3
+    (ended,) = desk.runs("done")
+    client = await desk.start("run", alive)
+    (mirror,) = await until_found(desk, "runs/here/alive-*/log")
+    await until(lambda: mirror.read_bytes() == b"one\n", "its log is here")
+    client.kill()
+    await desk.end_of(client)
+    desk.hosts(NOWHERE)
+    whole = await desk.call("logs", ended)
+    assert (whole.code, whole.out) == (0, b"hello\n"), whole.err
+    open_end = await desk.call("logs", "alive")
+    assert (open_end.code, open_end.out) == (69, b"one\n")
+    assert "had not ended" in open_end.err and "after byte 4" in open_end.err
+    copy = desk.home / "runs" / "here" / ended / "log"
+    copy.write_bytes(b"hel")
+    short = await desk.call("logs", ended)
+    assert (short.code, short.out) == (69, b"hel") and "from byte 3 of 6 on" in short.err
+    desk.this_machine()
+    assert (await desk.call("stop", alive_run(desk))).code == 0
+
+
+async def until_found(desk: Desk, pattern: str) -> list[Path]:
+    await until(lambda: list(desk.home.glob(pattern)), pattern)
+    return list(desk.home.glob(pattern))
+
+
+def alive_run(desk: Desk) -> str:
+    (run,) = desk.runs("alive")
+    return run
 
 
 async def test_a_prefix_of_several_runs_lists_those_of_the_history_too(desk: Desk) -> None:
