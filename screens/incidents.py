@@ -93,7 +93,11 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
     def select(self, key: str) -> None:
         """From another screen: show this one."""
         incident = self.engine.incidents.get(key)
-        self._shows_all |= incident is not None and Entry(incident).is_hidden
+        if incident is not None:
+            entry = Entry(incident)
+            self._shows_all |= entry.is_hidden
+            if not passes(self.engine, entry, self._wanted):
+                self._filter, self._wanted = "", Filter()
         self.wanted_key = key
         if self.is_mounted:
             self.pull()

@@ -9,6 +9,7 @@ from cockpit.domain.incidents import Incident
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.mutes import Mute
+from cockpit.domain.run_ids import is_run_id
 from cockpit.engine.api import LogLine, LogPart
 from cockpit.engine.incidents_api import Mend
 from cockpit.engine.log_context import around, read_context
@@ -40,7 +41,7 @@ class RunsIncidents:
     ) -> Sequence[LogLine]:
         """From the copy here, else from the host; nothing where neither has the place."""
         run, host = incident.run, incident.host
-        if run is None or host is None:
+        if run is None or host is None or not _is_named_well(host, run):
             return ()
         path, masker = mirror_path(self._parts.home, host, run), await self._masker(host, run)
         found = await asyncio.to_thread(read_context, path, offset, before, after, masker)
@@ -54,9 +55,10 @@ class RunsIncidents:
 
     async def masked_text(self, incident: Incident, text: str) -> str:
         """The text with every secret of its run covered that is known here."""
-        if incident.run is None or incident.host is None:
+        run, host = incident.run, incident.host
+        if run is None or host is None or not _is_named_well(host, run):
             return text
-        return (await self._masker(incident.host, incident.run)).text(text)
+        return (await self._masker(host, run)).text(text)
 
     async def mend(self, incident: Incident) -> Mend:
         return await self._life.mender.mend(incident)
@@ -69,3 +71,8 @@ class RunsIncidents:
 
     async def drop_mute(self, mute_id: str) -> bool:
         return await self.past.history.drop_mute(mute_id)
+
+
+def _is_named_well(host: HostName, run: RunId) -> bool:
+    """What is read back from the history may be anything, and names a folder here."""
+    return is_run_id(run) and "/" not in host and not host.startswith(".") and "\0" not in host

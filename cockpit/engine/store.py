@@ -30,6 +30,8 @@ KEPT_S: Final = 2 * 365 * 86400.0
 """Older runs are forgotten, unless a person wrote a line to them."""
 INTENT_KEPT_S: Final = 90 * 86400.0
 """A start whose answer was lost may be heard of when its host is back."""
+PROOF_KEPT_S: Final = 180 * 86400.0
+"""Curves are the most of an incident's size, and nobody looks at old ones."""
 _CORRUPT: Final = (sqlite3.DatabaseError, NotOurs)
 _MARKS: Final = ("malformed", "not a database", "file is encrypted")
 
@@ -122,6 +124,9 @@ class Database:
             )
             connection.execute("DELETE FROM incidents WHERE last_s < ?", (wall_s - KEPT_S,))
             connection.execute("DELETE FROM mutes WHERE until_s < ?", (wall_s,))
+            connection.execute(
+                "UPDATE incidents SET proof = NULL WHERE last_s < ?", (wall_s - PROOF_KEPT_S,)
+            )
             connection.execute("DELETE FROM intents WHERE at_s < ?", (wall_s - INTENT_KEPT_S,))
             connection.execute("DELETE FROM claims WHERE at_s < ?", (wall_s - KEPT_S,))
             connection.execute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final, get_args
 
 from cockpit.domain.incident_proof import (
@@ -64,7 +64,7 @@ SAVE_MUTE: Final = (
 def incident_row(one: Incident) -> tuple[object, ...]:
     """One of a run is the same for every cockpit that reads its log; a host has one each time it opens."""
     finding = one.finding
-    proof = None if one.proof is None else json.dumps(asdict(one.proof), default=dict)
+    proof = None if one.proof is None else _proof_text(one.proof)
     return (
         0.0 if one.run is not None else one.opened_s,
         cut(one.key), one.opened_s, one.last_s, one.run, cut(one.host), one.gpu,
@@ -73,6 +73,14 @@ def incident_row(one: Incident) -> tuple[object, ...]:
         json.dumps(dict(finding.facts)), finding.line, finding.offset, cut(finding.text),
         json.dumps(_detail(one)), proof,
     )  # fmt: skip
+
+
+def _proof_text(proof: Proof) -> str:
+    table = asdict(replace(proof, machine=dict(proof.machine)))
+    if proof.curve is not None:  # a tenth of a MiB is more than anybody sees
+        values = [None if one is None else round(one, 1) for one in proof.curve.values]
+        table["curve"]["values"] = values
+    return json.dumps(table, separators=(",", ":"))
 
 
 def _detail(one: Incident) -> dict[str, object]:

@@ -19,7 +19,7 @@ from cockpit.domain.incidents import Finding, Incident
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.runs import Progress, RunState, RunView
-from cockpit.engine.store import KEPT_S, Database
+from cockpit.engine.store import KEPT_S, PROOF_KEPT_S, Database
 from cockpit.engine.store_schema import APPLICATION_ID, MIGRATIONS, VERSION
 from cockpit.errors import StorageError
 
@@ -364,3 +364,13 @@ def test_an_older_layout_with_incidents_is_brought_up_to_date(path: Path) -> Non
     connection.close()
     found = Database(path).newest_incidents(5)
     assert [(one.key, one.proof, one.steps) for one in found] == [("k", None, ())]
+
+
+def test_the_curve_of_an_old_incident_is_dropped_and_its_story_kept(path: Path) -> None:
+    one = full_incident()
+    database = Database(path)
+    database.save_incidents([one])
+    database.prune(one.last_s + PROOF_KEPT_S - 1)
+    assert database.newest_incidents(1)[0].proof == one.proof
+    database.prune(one.last_s + PROOF_KEPT_S + 1)
+    assert database.newest_incidents(1) == [replace(one, proof=None)]

@@ -119,6 +119,15 @@ async def test_one_of_an_earlier_session_shows_as_it_was_and_takes_no_decision()
         assert engine.incidents.get(OLD) is None
 
 
+async def test_one_that_the_filter_hides_is_shown_when_another_screen_asks_for_it() -> None:
+    async with cockpit(storied(), "3", "slash", *"family:leak", "enter") as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, IncidentsScreen)
+        screen.select(OOM_KEY)
+        await pilot.pause()
+        assert screen.chosen is not None and screen.chosen.key == OOM_KEY
+
+
 # Mutes.
 
 
