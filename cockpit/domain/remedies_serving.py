@@ -44,6 +44,8 @@ LEAST_REQUESTS: Final = 128
 BLOCK_TOKENS: Final = 16
 LEAST_TOKENS: Final = 512
 FEW_STEP_TOKENS: Final = 2048
+KEEP_MODEL: Final = "24h"
+MOST_LOADED: Final = 8
 CACHE_SAVES: Final = 2.0
 """So many times as many tokens fit in 8 bits."""
 
@@ -127,6 +129,38 @@ def fewer_requests(code: str, case: Case) -> Fitted | None:
     if before is None and case.server not in ("vllm", "sglang"):
         return told(code)
     return _with(code, case, REQUESTS, LEAST_REQUESTS if before is None else before // 2)
+
+
+def more_requests(code: str, case: Case) -> Fitted | None:
+    """Twice as many, or what most cards take when nothing is said, twice."""
+    before = whole_of(_option(case.options(), case, REQUESTS))
+    if before is None and case.server != "vllm":
+        return told(code)
+    return _with(code, case, REQUESTS, 2 * (2 * LEAST_REQUESTS if before is None else before))
+
+
+def larger_steps(code: str, case: Case) -> Fitted:
+    before = whole_of(_option(case.options(), case, STEP_TOKENS))
+    if before is None and case.server != "vllm":
+        return told(code)
+    return _with(code, case, STEP_TOKENS, 2 * (FEW_STEP_TOKENS if before is None else before))
+
+
+def keep_model(code: str, case: Case) -> Fitted:
+    options = case.options()
+    if options.kind != "ollama":
+        return told(code)
+    options.put("ollama.keep_alive", KEEP_MODEL)
+    return told(code, options, keep=KEEP_MODEL)
+
+
+def more_models(code: str, case: Case) -> Fitted:
+    """As many as took turns."""
+    options, models = case.options(), _whole(case, "models")
+    if options.kind != "ollama" or models is None or not 2 <= models <= MOST_LOADED:
+        return told(code)
+    options.put("ollama.max_loaded_models", models)
+    return told(code, options, value=models)
 
 
 def smaller_steps(code: str, case: Case) -> Fitted | None:
@@ -268,6 +302,10 @@ FITS: Final[dict[str, Fit]] = {
     "max_num_seqs_down": fewer_requests,
     "fewer_requests": fewer_requests,
     "fewer_slots": fewer_requests,
+    "max_num_seqs_up": more_requests,
+    "more_batched_tokens": larger_steps,
+    "keep_model": keep_model,
+    "more_loaded_models": more_models,
     "fewer_batched_tokens": smaller_steps,
     "sgl_chunked": smaller_steps,
     "tensor_parallel": more_cards,

@@ -78,7 +78,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         "queue_bound",
         ("max_num_seqs_up", "more_batched_tokens", "more_replicas"),
     ),
-    "server-stalled": ("hang", "fatal", "server_stalled", ("py_spy", "check_xid", "restart_run")),
+    "server-stalled": ("hang", "fatal", "server_stuck", ("py_spy", "check_xid", "restart_run")),
     "engine-dead": ("crash", "fatal", "engine_dead", ("read_first_error", "restart_run")),
     "server-restarted": ("crash", "notice", "server_restarted", ("read_first_error",)),
     "prefix-cold": ("kv_cache", "notice", "prefix_cold", ("look_at_prompts", "kv_fp8")),

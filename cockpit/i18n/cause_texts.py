@@ -6,6 +6,7 @@ from typing import Final
 
 from cockpit.i18n.pulse_texts import PULSE_CAUSES
 from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.server_texts import SERVER_CAUSES
 
 CAUSES: Final[dict[str, str]] = {
     # money
@@ -325,4 +326,5 @@ CAUSES: Final[dict[str, str]] = {
     ),
     "shm_near_full": _("Almost all of /dev/shm is in use; data loaders crash when it is full."),
     **PULSE_CAUSES,
+    **SERVER_CAUSES,
 }

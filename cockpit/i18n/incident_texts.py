@@ -6,6 +6,7 @@ from typing import Final
 
 from cockpit.i18n.pulse_texts import PULSE_SUMMARIES, PULSE_TITLES
 from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.server_texts import SERVER_SUMMARIES, SERVER_TITLES, SERVER_WHAT
 
 TITLES: Final[dict[str, str]] = {
     "gpu_oom": _("Out of GPU memory"),
@@ -68,6 +69,7 @@ TITLES_BY_CAUSE: Final[dict[str, str]] = {
     "clock_drop": _("A card's clock dropped"),
     "allocator_thrash": _("GPU memory is at its limit"),
     **PULSE_TITLES,
+    **SERVER_TITLES,
 }
 
 SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
@@ -89,6 +91,7 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
         _("{free} free of {total}, {needed} wanted ({gpu_memory_utilization} of the card)"),
         _("{in_use} of {total} held by others"),
         _("{tokens} tokens fit"),
+        *SERVER_SUMMARIES["kv_cache"],
     ),
     "host_oom": (
         _("the kernel ended pid {pid}, which held {anon_rss}; the limit is {limit}"),
@@ -133,6 +136,7 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
         _("ended with code {exitcode}"),
         _("pid {pid}, signal {signal}"),
         _("{path}"),
+        *SERVER_SUMMARIES["crash"],
     ),
     "nan": (_("at step {step} of {total_steps}"), _("at step {step}")),
     "near_full": (
@@ -143,6 +147,8 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
         _("process {holder_pid} holds {holder} of {total}"),
     ),
     **PULSE_SUMMARIES,
+    "hang": (*PULSE_SUMMARIES["hang"], *SERVER_SUMMARIES["hang"]),
+    "starved": (*PULSE_SUMMARIES["starved"], *SERVER_SUMMARIES["starved"]),
     "leak": (_("+{slope}/h, full in about {eta}"), _("+{slope}/h")),
 }
 
@@ -176,6 +182,7 @@ WHAT: Final[dict[str, tuple[str, ...]]] = {
 }
 WHAT_BY_CAUSE: Final[dict[str, tuple[str, ...]]] = {
     "host_near_full": (_("{host_used} of {host_total} are in use."),),
+    **SERVER_WHAT,
 }
 """In place of the family's words, for conditions that have not ended anything."""
 WHAT_APP_XID: Final = _(

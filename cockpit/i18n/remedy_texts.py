@@ -6,6 +6,7 @@ from typing import Final
 
 from cockpit.i18n.pulse_texts import PULSE_REMEDIES
 from cockpit.i18n.sentences import N_ as _
+from cockpit.i18n.server_texts import SERVER_REMEDIES
 
 REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "stop_or_raise_budget": (
@@ -331,4 +332,5 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "watch_memory": (_("Keep an eye on it; it closes by itself when use falls."),),
     **PULSE_REMEDIES,
+    **SERVER_REMEDIES,
 }
