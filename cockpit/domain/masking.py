@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cockpit.domain.secret_writings import writings
+
 STAR = "*"
 """A secret is covered star by byte: offsets into a log stay true."""
 LEAST_CHARS = 6
@@ -32,24 +34,36 @@ def _without_addresses(line: str) -> str:
 
 
 class Masker:
-    """Replaces every known secret; knows none when made of nothing."""
+    """Replaces every known secret, however it is written; knows none when made of nothing."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        kept = sorted({value for value in secrets if len(value) >= LEAST_CHARS}, key=len)
-        self._values = [value.encode() for value in reversed(kept)]
-        pattern = b"|".join(re.escape(value) for value in self._values)
-        self._pattern = re.compile(pattern) if pattern else None
-        self._text = re.compile("|".join(re.escape(value) for value in reversed(kept)) or r"(?!)")
-        self._longest = max((len(value) for value in self._values), default=0)
+        self._secrets = frozenset(value for value in secrets if len(value) >= LEAST_CHARS)
+        found = {text for value in self._secrets for text in writings(value)}
+        texts = sorted(found, key=lambda text: (-len(text), text))
+        self._texts = tuple(texts)
+        self._values = tuple(text.encode("utf-8", "surrogateescape") for text in texts)
+        self._pattern = re.compile(b"|".join(map(re.escape, self._values)) or rb"(?!)")
+        self._text = re.compile("|".join(map(re.escape, texts)) or r"(?!)")
+
+    @classmethod
+    def of_all(cls, maskers: Iterable[Masker]) -> Masker:
+        """One that covers what any of them covers."""
+        return cls({value for one in maskers for value in one._secrets})
+
+    def secrets(self) -> tuple[str, ...]:
+        """All that is covered, for who must know it in another writing."""
+        return self._texts
 
     def __bool__(self) -> bool:
         return bool(self._values)
 
     def text(self, text: str) -> str:
-        return self._text.sub(lambda hit: STAR * len(hit[0]), text) if self._values else text
+        if not any(each in text for each in self._texts):  # many times faster than the pattern
+            return text
+        return self._text.sub(lambda hit: STAR * len(hit[0]), text)
 
     def masked(self, data: bytes) -> bytes:
-        if self._pattern is None:
+        if not any(each in data for each in self._values):
             return data
         return self._pattern.sub(lambda hit: STAR.encode() * len(hit[0]), data)
 
@@ -58,11 +72,17 @@ class Masker:
 
     def held_back(self, data: bytes) -> int:
         """How many of the last bytes may be the beginning of a secret."""
-        for size in range(min(self._longest - 1, len(data)), 0, -1):
-            tail = data[-size:]
-            if any(value.startswith(tail) for value in self._values):
-                return size
-        return 0
+        return max((_begun(data, value) for value in self._values), default=0)
+
+
+def _begun(data: bytes, value: bytes) -> int:
+    """The longest end of `data` that `value` begins with, and goes on after."""
+    start = max(0, len(data) - len(value) + 1)
+    while (start := data.find(value[:1], start)) >= 0:
+        if value.startswith(data[start:]):
+            return len(data) - start
+        start += 1
+    return 0
 
 
 class MaskedStream:
