@@ -104,13 +104,16 @@ class Gangs:
         return await arrange(hosts, self._parts.transports)
 
     async def _call(self, host: HostName, run: RunId) -> None:
-        """Raises LaunchFailed when the host did not hear it."""
+        """Raises LaunchFailed when the host did not hear it, or nobody is left there to hear."""
         runs = self._parts.of_host(host)
         for _try in range(CALL_TRIES):
             with suppress(LinkLost):
                 agent = await runs.agent()
                 if isinstance(agent, RunAgent):
-                    runs.record(await go(agent, run))
+                    record = await go(agent, run)
+                    runs.record(record)
+                    if record.state == "lost":
+                        break
                     return
         raise LaunchFailed("gang_not_called", host=host, run=run)
 
@@ -129,11 +132,8 @@ class Gangs:
 
     async def stop(self, member: Member) -> StopReport:
         """All of them at once. Raises what the first that failed raised, after all were tried."""
-        book = self._parts.book
-        runs = [run for run in member.ids if book.get(run) is not None]
-        outcomes = await asyncio.gather(
-            *(self._parts.stop_one(run) for run in runs), return_exceptions=True
-        )
+        stops = [self._parts.stop_one(view.run) for view in self._ranks(member)]
+        outcomes = await asyncio.gather(*stops, return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -165,9 +165,13 @@ class Gangs:
     def _is_ours(self, member: Member) -> bool:
         return any(self._parts.looks_after(run) for run in member.ids)
 
-    def _is_over(self, run: RunId) -> bool:
-        view = self._parts.book.get(run)
-        return view is None or view.ended
+    def _ranks(self, member: Member) -> list[RunView]:
+        """Those that are known and say so themselves: no host speaks for a run of another."""
+        views = [view for run in member.ids if (view := self._parts.book.get(run)) is not None]
+        return [view for view in views if (of := member_of(view)) and of.gang == member.gang]
+
+    def _alive(self, member: Member) -> list[RunId]:
+        return [view.run for view in self._ranks(member) if not view.ended]
 
     async def _judge(self, member: Member) -> None:
         """Name the first that failed, and end the others: alone they wait for it.
@@ -177,7 +181,7 @@ class Gangs:
         await asyncio.sleep(TOGETHER_S)
         self._name(member)
         asked: set[RunId] = set()
-        while on := [run for run in member.ids if run not in asked and not self._is_over(run)]:
+        while on := [run for run in self._alive(member) if run not in asked]:
             self._changed.clear()
             stopped = await asyncio.gather(*(self._stopped(run) for run in on))
             asked.update(run for run, done in zip(on, stopped, strict=True) if done)
@@ -204,13 +208,12 @@ class Gangs:
         return self._culprits.get(member.gang) or self._first(member)
 
     def _first(self, member: Member) -> RunView | None:
-        views = [view for run in member.ids if (view := self._parts.book.get(run)) is not None]
         ahead_s = {host: max(seen) for host, seen in self._ahead_s.items()}
-        return culprit(views, ahead_s)
+        return culprit(self._ranks(member), ahead_s)
 
     async def judged(self, member: Member) -> RunView | None:
         """Who is to blame, once nothing of it runs any more; None when all ended well, or one asked."""
-        while not all(self._is_over(run) for run in member.ids):
+        while self._alive(member):
             self._changed.clear()
             await self._changed.wait()
         task = self._judging.get(member.gang)

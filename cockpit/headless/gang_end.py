@@ -9,6 +9,7 @@ from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
 from cockpit.engine.bounds import within
 from cockpit.engine.engine import Engine
+from cockpit.errors import ExitCode
 from cockpit.headless.run_report import RunReport, words_for
 from cockpit.headless.session import runs_of
 
@@ -25,7 +26,7 @@ async def verdict_on(engine: Engine, run: RunId) -> RunView | None:
 
 
 async def gang_code(engine: Engine, run: RunId, code: int, report: RunReport) -> int:
-    """`code` is rank 0's. Says who is to blame, if somebody is."""
+    """`code` is rank 0's. Says who is to blame, if somebody is; the end of one that is lost is not known."""
     blamed = await verdict_on(engine, run)
     if blamed is None:
         return code
@@ -37,4 +38,4 @@ async def gang_code(engine: Engine, run: RunId, code: int, report: RunReport) ->
         "code": blamed.exit_status,
     }
     await report.say(words_for("gang_failed", facts))
-    return code if blamed.exit_status is None else blamed.exit_status
+    return ExitCode.NOT_NOW if blamed.exit_status is None else blamed.exit_status

@@ -17,6 +17,7 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_record import RunRecord
 from cockpit.domain.runs import RunView
 from cockpit.engine import gang
+from cockpit.engine.agent import RunAgent
 from cockpit.engine.api import StopReport
 from cockpit.engine.clock import SystemClock
 from cockpit.engine.events import EventBus, RunChanged
@@ -24,7 +25,7 @@ from cockpit.engine.fleet import FleetStore
 from cockpit.engine.gang import GangParts, Gangs
 from cockpit.engine.incident_desk import IncidentDesk
 from cockpit.engine.wiring import EngineParts
-from cockpit.errors import HostUnreachable
+from cockpit.errors import HostUnreachable, LaunchFailed
 from tests.builders.runs import raise_it
 
 HOSTS = (HostName("h0"), HostName("h1"), HostName("h2"))
@@ -143,3 +144,33 @@ async def test_a_slow_reply_does_not_move_a_hosts_clock(ranks: Ranks) -> None:
     )
     first = ranks.gangs.culprit(MEMBER)
     assert first is not None and first.run == IDS[2], "1090 there is 990 here"
+
+
+async def test_no_host_speaks_for_a_run_of_another(ranks: Ranks) -> None:
+    """h1 claims a run of h0 for a gang of which h0 knows nothing."""
+    ranks.views[IDS[0]] = replace(ranks.views[IDS[0]], notes=())
+    ranks.tell(IDS[1], state="exited", by="job", code=7, ended_s=1000.0)
+    first = await judged(ranks)
+    assert first is not None and first.run == IDS[1]
+    await ranks.gangs.stop(MEMBER)
+    assert IDS[0] not in ranks.asked and not ranks.views[IDS[0]].ended
+
+
+class Lost(RunAgent):
+    """An agent of a host on which a prepared run's supervisor was killed."""
+
+    async def ask(self, op: str, fields: object, **_how: object) -> dict[str, object]:
+        return {"record": {"run": IDS[1], "state": "lost", "now_s": 1.0}}
+
+
+async def test_a_prepared_rank_that_nobody_watches_any_more_is_not_called(ranks: Ranks) -> None:
+    told: list[RunRecord] = []
+
+    async def agent() -> RunAgent:
+        return Lost(cast(Any, SimpleNamespace(host=HOSTS[1])))
+
+    host = SimpleNamespace(agent=agent, record=told.append)
+    ranks.gangs._parts = replace(ranks.gangs._parts, of_host=lambda _host: cast(Any, host))
+    with pytest.raises(LaunchFailed) as caught:
+        await ranks.gangs._call(HOSTS[1], IDS[1])
+    assert caught.value.code == "gang_not_called" and [one.state for one in told] == ["lost"]

@@ -6,6 +6,7 @@ Python environment with the real one, for the test that needs it.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -153,15 +154,23 @@ async def test_the_rank_that_fails_first_is_named_and_the_other_is_stopped(pair:
     assert (await pair.desk.call("wait", done.events[0]["run"])).code == 7
 
 
-async def test_a_killed_rank_is_the_culprit_too(pair: Pair) -> None:
+@pytest.mark.parametrize(("whole", "code"), [(False, 137), (True, 75)], ids=["job", "whole"])
+async def test_a_killed_rank_is_the_culprit_too(pair: Pair, whole: bool, code: int) -> None:
+    """Of one that was killed whole nobody knows how it ended, whatever the others ended with."""
     process = await pair.desk.start("run", pair.profile("wait"))
     await until(lambda: (pair.home(0) / "met").exists() and (pair.home(1) / "met").exists(), "met")
-    (run,) = (path.name for path in pair.runs() if path.name.endswith("-r1"))
+    (path,) = (path for path in pair.runs() if path.name.endswith("-r1"))
+    run = path.name
+    other = await pair.desk.start("attach", run[:-3])
+    assert other.stdout is not None
+    await other.stdout.readline()
+    if whole:
+        os.kill(json.loads((path / "sup.json").read_bytes())["pid"], signal.SIGKILL)
     for pid in pair.desk.of_run(run):
-        if "train.py" in Path(f"/proc/{pid}/cmdline").read_text():
+        if whole or "train.py" in Path(f"/proc/{pid}/cmdline").read_text():
             os.kill(pid, signal.SIGKILL)
-    done = await pair.desk.end_of(process)
-    assert done.code == 137 and "Rank 1 on n2 failed first" in done.err
+    for done in (await pair.desk.end_of(process), await pair.desk.end_of(other)):
+        assert done.code == code and "Rank 1 on n2 failed first" in done.err
     await until(lambda: not pair.desk.of_run(run) and not pair.desk.of_run(run[:-3]), "all gone")
 
 
