@@ -15,6 +15,7 @@ from cockpit.errors import ConfigError
 GlyphSet: TypeAlias = Literal["auto", "unicode", "narrow", "ascii"]
 Density: TypeAlias = Literal["auto", "pane", "row"]
 Charts: TypeAlias = Literal["blocks", "braille"]
+Record: TypeAlias = Literal["off", "fatal", "warning", "notice"]
 
 THEMES = (
     "auto", "dark", "light", "dark-cb", "light-cb", "dark-hc", "light-hc", "ansi-dark-ground",
@@ -38,6 +39,10 @@ class Settings:
     """Time between samples."""
     logs_mib: int = 4096
     """Room for the copies of runs' logs on this computer."""
+    record: Record = "warning"
+    """How bad an incident must be for the flight recorder to write a file of its time."""
+    recordings_mib: int = 512
+    """Room for those files; the oldest go first."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Binding id to keys, comma-separated."""
     filters: Mapping[str, str] = field(default_factory=dict)
@@ -70,7 +75,12 @@ def _interval(value: object) -> float:
     return seconds
 
 
-_FIELDS = {"interval": "interval_s", "color": "colour", "logs": "logs_mib"}
+_FIELDS = {
+    "interval": "interval_s",
+    "color": "colour",
+    "logs": "logs_mib",
+    "recordings": "recordings_mib",
+}
 _READERS: dict[str, Reader[object]] = {
     "theme": values.one_of(*THEMES),
     "glyphs": values.one_of("auto", "unicode", "narrow", "ascii"),
@@ -80,6 +90,8 @@ _READERS: dict[str, Reader[object]] = {
     "language": values.own_name,
     "interval": _interval,
     "logs": values.size_mib,
+    "record": values.one_of("off", "fatal", "warning", "notice"),
+    "recordings": values.size_mib,
     "keys": values.mapping_of(values.filled, values.text),
     "filters": values.mapping_of(values.filled, values.filled),
 }

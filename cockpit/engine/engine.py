@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cockpit.config.paths import Home
@@ -22,7 +23,14 @@ from cockpit.engine.links import Links
 from cockpit.engine.person import Person
 from cockpit.engine.runs_face import RunsFace
 from cockpit.engine.sample_watch import SampleWatch
-from cockpit.engine.wiring import EngineParts, Wiring, load_runs, load_transports
+from cockpit.engine.sampler import StartSampler
+from cockpit.engine.wiring import (
+    EngineParts,
+    Wiring,
+    flight_recorder,
+    load_runs,
+    load_transports,
+)
 from cockpit.engine.witness import Witness
 from cockpit.errors import UsageError
 
@@ -48,6 +56,7 @@ async def open_engine(
     hosts = await asyncio.to_thread(hosts_to_watch, home)
     if wiring is None:
         await asyncio.to_thread(load_runs)
+        wiring = Wiring(make_recorder=flight_recorder)
     return Engine(home, hosts, ask_secret=ask_secret, wiring=wiring)
 
 
@@ -76,8 +85,13 @@ class Engine(RunsFace, IncidentsFace):
         self._parts = EngineParts(
             home, self._hosts, self._clock, self._bus, self._fleet, self._desk
         )
+        make_recorder = self._wiring.make_recorder
+        self._recorder = None if make_recorder is None else make_recorder(self._parts)
+        self._parts = replace(self._parts, recorder=self._recorder)
         self._watch = SampleWatch(self._desk, self._held, self._parts.wishes)
         self._runs = self._wiring.make_runs(self._parts)
+        if self._recorder is not None:
+            self._recorder.watches(self._runs.store)
         self._bus.subscribe(self._runs.heard)
         self._reloading = asyncio.Lock()
         self._muting = asyncio.Lock()
@@ -91,7 +105,7 @@ class Engine(RunsFace, IncidentsFace):
             bus=self._bus,
             clock=self._clock,
             make_transport=self._make_transport,
-            start_sampler=self._wiring.start_sampler,
+            start_sampler=self._start_sampler(),
             jitter=self._wiring.jitter,
             is_asking=self._is_asking,
             annotate=self._runs.annotate,
@@ -102,6 +116,10 @@ class Engine(RunsFace, IncidentsFace):
             was_asked=self._was_asked,
             on_door=lambda host, failure: report_door(self._desk, host, failure),
         )
+
+    def _start_sampler(self) -> StartSampler:
+        start = self._wiring.start_sampler
+        return start if self._recorder is None else self._recorder.recording(start)
 
     # -- lifetime -----------------------------------------------------------------------
 
@@ -119,6 +137,8 @@ class Engine(RunsFace, IncidentsFace):
     async def _close(self) -> None:
         if self._learning is not None:
             await end(self._learning)
+        if self._recorder is not None:
+            await attempt(RUNS_CLOSE_LIMIT_S, self._recorder.close())
         await attempt(RUNS_CLOSE_LIMIT_S, self._runs.close())
         await self._links.close()
 
@@ -185,6 +205,8 @@ class Engine(RunsFace, IncidentsFace):
             for gone in self._hosts.keys() - wanted.keys():
                 self._watch.forget(gone)
                 self._witness.forget(gone)
+                if self._recorder is not None:
+                    self._recorder.forget(gone)
                 self._runs.host_removed(gone)
             self._hosts.clear()
             self._hosts.update(wanted)

@@ -96,6 +96,8 @@ class RunFollower:
         self._listeners: list[FollowListener] = []
         self._preparation: asyncio.Future[None] | None = None
         self._quiet: asyncio.TimerHandle | None = None
+        self.on_shown: Callable[[int, int, bytes], None] | None = None
+        """Hears what comes live, secrets covered: its offset, the number of its first line, the bytes."""
 
     def listen(self, listener: FollowListener) -> Callable[[], None]:
         """Add a listener; the returned callable takes it off."""
@@ -237,6 +239,8 @@ class RunFollower:
     def _show(self, masked: bytes, at_s: float | None) -> None:
         if not masked:
             return
+        if self.on_shown is not None and at_s is not None:
+            self.on_shown(self.window.total_bytes, self.window.total_lines + 1, masked)
         self._lines(self.window.feed(masked, at_s), at_s)
         self._findings(self._scanner.feed(masked, at_s=at_s))
         if self._progress.feed(self.window.open_text, at_s):

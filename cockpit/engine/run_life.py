@@ -80,6 +80,8 @@ class RunLife:
     def listener(self, host: HostName, follower: RunFollower) -> RunWatch:
         watch = self._watch_of(host, follower.run)
         self.pulses.listens(follower.run, watch, follower)
+        if self._parts.recorder is not None:
+            self._parts.recorder.listens(host, follower)
         return watch
 
     def ended(self, host: HostName, record: RunRecord) -> None:

@@ -95,6 +95,8 @@ class Runs(RunsLogs, RunsPast, RunsIncidents):
         self._hosts: dict[HostName, HostRuns] = {}
         self._maskers: dict[RunId, Masker] = {}
         self.past.maskers = self._maskers
+        if parts.recorder is not None:
+            parts.recorder.knows(self._maskers)
         self._removing: set[asyncio.Task[None]] = set()
         self._reading: set[asyncio.Task[None]] = set()
         self._is_closing = False

@@ -19,6 +19,7 @@ from cockpit.engine.watch_wishes import WatchWishes
 
 if TYPE_CHECKING:
     from cockpit.config.hosts import HostSpec
+    from cockpit.engine.recorder import Recorder
     from cockpit.transport.base import AskSecret, HostTransport
 
 Hosts: TypeAlias = Mapping[HostName, "HostSpec"]
@@ -35,6 +36,7 @@ class EngineParts:
     fleet: FleetStore
     incidents: IncidentDesk
     wishes: WatchWishes = field(default_factory=WatchWishes)
+    recorder: Recorder | None = None
 
 
 MakeTransport: TypeAlias = Callable[["HostSpec", EngineParts, "AskSecret | None"], "HostTransport"]
@@ -74,11 +76,30 @@ def _runs(parts: EngineParts) -> RunsService:
     return full_runs(parts)
 
 
+def flight_recorder(parts: EngineParts) -> Recorder:
+    """As settings.toml wants it; a broken file is its reader's to report."""
+    from cockpit.config.settings import Settings, load_settings
+    from cockpit.engine.recorder import Recorder
+    from cockpit.errors import CockpitError
+
+    try:
+        settings = load_settings(parts.home)
+    except CockpitError:
+        settings = Settings()
+    return Recorder(
+        parts.home, parts.hosts, parts.clock, parts.bus, parts.fleet, parts.incidents,
+        least=None if settings.record == "off" else settings.record,
+        room_mib=settings.recordings_mib,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Wiring:
     make_transport: MakeTransport = _ssh_or_local
     start_sampler: StartSampler = _shipped_probe
     make_runs: MakeRuns = _runs
+    make_recorder: Callable[[EngineParts], Recorder] | None = None
+    """None for an engine that lives for one answer."""
     jitter: Callable[[], float] = random.random
     clock: Clock = field(default_factory=SystemClock)
 

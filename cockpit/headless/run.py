@@ -37,7 +37,7 @@ def main(args: argparse.Namespace) -> int:
 async def _run(args: argparse.Namespace) -> int:
     home = Home.from_environ()
     profile, hosts = wanted_hosts(home, args)
-    async with engine_for(home, hosts) as engine:
+    async with engine_for(home, hosts, records=not args.dry_run) as engine:
         plan = await plan_somewhere(engine, args, profile, hosts)
         if args.dry_run:
             _print_plan(plan, args.json)

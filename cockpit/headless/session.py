@@ -14,7 +14,7 @@ from cockpit.engine.fleet import HostState
 from cockpit.engine.host_list import hosts_to_watch
 from cockpit.engine.runs import Runs, full_runs
 from cockpit.engine.services import RunsService
-from cockpit.engine.wiring import EngineParts, Wiring, reaching
+from cockpit.engine.wiring import EngineParts, Wiring, flight_recorder, reaching
 from cockpit.errors import (
     AuthenticationFailed,
     CockpitError,
@@ -44,13 +44,14 @@ def chosen_hosts(home: Home, names: Sequence[str]) -> dict[HostName, HostSpec]:
 
 @asynccontextmanager
 async def engine_for(
-    home: Home, hosts: Mapping[HostName, HostSpec], *, asks: bool = True
+    home: Home, hosts: Mapping[HostName, HostSpec], *, asks: bool = True, records: bool = False
 ) -> AsyncIterator[Engine]:
     """A started engine that can start jobs and follows those that it is asked for; closed at the end, and
-    its runs go on. `asks`: a person at the terminal may be asked for a passphrase.
+    its runs go on. `asks`: a person at the terminal may be asked for a passphrase. `records`: the flight
+    recorder is on.
     """
     ask = ask_in_terminal() if asks else None
-    engine = Engine(home, hosts, ask_secret=ask, wiring=_wiring(load_hosts(home)))
+    engine = Engine(home, hosts, ask_secret=ask, wiring=_wiring(load_hosts(home), records))
     await engine.start()
     try:
         yield engine
@@ -58,11 +59,15 @@ async def engine_for(
         await engine.close()
 
 
-def _wiring(every_host: Mapping[HostName, HostSpec]) -> Wiring:
+def _wiring(every_host: Mapping[HostName, HostSpec], records: bool) -> Wiring:
     def runs(parts: EngineParts) -> RunsService:
         return full_runs(parts, follow_live=False)
 
-    return Wiring(make_transport=reaching(every_host), make_runs=runs)
+    return Wiring(
+        make_transport=reaching(every_host),
+        make_runs=runs,
+        make_recorder=flight_recorder if records else None,
+    )
 
 
 def runs_of(engine: Engine) -> Runs:

@@ -20,6 +20,7 @@ from cockpit.i18n.describe import IncidentText, RemedyText, describe_incident
 from cockpit.i18n.host_entries import HOST_ENTRIES
 from cockpit.i18n.incident_texts import TITLES
 from cockpit.i18n.probe_entries import PROBE_ENTRIES
+from cockpit.i18n.replay_entries import REPLAY_ENTRIES
 from cockpit.i18n.run_entries import RUN_ENTRIES
 from cockpit.i18n.run_note_entries import RUN_NOTE_ENTRIES
 from cockpit.i18n.run_talk import RUN_TALK
@@ -38,6 +39,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
     **RUN_NOTE_ENTRIES,
     **RUN_TALK,
     **AROUND_ENTRIES,
+    **REPLAY_ENTRIES,
     **CODE_ENTRIES,
     **HOST_ENTRIES,
     **CONFIG_ENTRIES,
