@@ -21,6 +21,7 @@ from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.engine import store_incidents
 from cockpit.engine import store_rows as rows
 from cockpit.engine.store_schema import NotOurs, migrate
+from cockpit.engine.store_why import why_of
 from cockpit.errors import StorageError
 
 BUSY_LIMIT_MS: Final = 5000
@@ -45,6 +46,7 @@ class Database:
         self.set_aside: Path | None = None
         """Where a broken file was put."""
         self.is_read_only = False
+        self._why_read_only = ""
         with self._told():
             self._connection = self._opened()
 
@@ -112,11 +114,11 @@ class Database:
             return cursor.rowcount == 1
 
     def prune(self, wall_s: float) -> None:
-        """Forget what is over for very long, and the oldest of far too many."""
+        """Forget what is over for very long, by this computer's clock, and the oldest of far too many."""
         age = "coalesce(claimed_s, started_s, seen_s)"
         over = "state IN ('exited', 'lost') AND remark = ''"
         with self._transaction() as connection:
-            connection.execute(f"DELETE FROM runs WHERE {over} AND {age} < ?", (wall_s - KEPT_S,))
+            connection.execute(f"DELETE FROM runs WHERE {over} AND seen_s < ?", (wall_s - KEPT_S,))
             connection.execute(
                 f"DELETE FROM runs WHERE {over} AND run IN "
                 f"(SELECT run FROM runs ORDER BY {age} DESC LIMIT -1 OFFSET ?)",
@@ -199,9 +201,10 @@ class Database:
         except (OSError, StorageError, sqlite3.OperationalError) as error:
             if isinstance(error, StorageError) and error.code != StorageError.default_code:
                 raise
-            if not self.path.exists():
-                raise
-            return self._opened_to_read()
+            if self.path.exists() and (connection := self._opened_to_read()) is not None:
+                self.is_read_only, self._why_read_only = True, why_of(error, self.path)
+                return connection
+            raise
 
     def _opened_alone(self) -> sqlite3.Connection:
         try:
@@ -212,27 +215,23 @@ class Database:
         self.set_aside = _moved_away(self.path)
         return _connected(self.path)
 
-    def _opened_to_read(self) -> sqlite3.Connection:
-        """A file system that takes no writing: what is there can still be read."""
-        self.is_read_only = True
-        failure: sqlite3.Error | None = None
+    def _opened_to_read(self) -> sqlite3.Connection | None:
+        """A file system that takes no writing: what is there can still be read, if there is anything."""
         for how in ("mode=ro", "immutable=1"):
             connection = None
             try:
                 connection = _connect(f"{self.path.absolute().as_uri()}?{how}", uri=True)
                 connection.execute("SELECT count(*) FROM runs").fetchone()
                 return connection
-            except sqlite3.Error as error:
-                failure = error
+            except sqlite3.Error:
                 if connection is not None:
                     connection.close()
-        assert failure is not None
-        raise failure
+        return None
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         if self.is_read_only:
-            raise StorageError("history_unwritable", path=tilde(self.path), why="read-only")
+            raise StorageError("history_unwritable", path=tilde(self.path), why=self._why_read_only)
         with self._told():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -249,7 +248,7 @@ class Database:
         try:
             yield
         except (sqlite3.Error, OSError, OverflowError, ValueError, NotOurs) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            why = why_of(error, self.path)
             raise StorageError("history_unwritable", path=tilde(self.path), why=why) from error
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -238,6 +239,31 @@ def test_a_file_that_may_not_be_written_can_still_be_read(somebody_else: Path) -
     with pytest.raises(StorageError) as caught:
         found.save_runs([past()])
     assert caught.value.code == "history_unwritable"
+    assert "denied" in str(caught.value.facts["why"]) or "readonly" in str(
+        caught.value.facts["why"]
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+@pytest.mark.parametrize("has_rows", [True, False], ids=["rows", "empty"])
+def test_a_disk_that_is_full_at_the_start_is_called_full(tmp_path: Path, has_rows: bool) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("may not mount here")
+    try:
+        if has_rows:
+            database = Database(small / "cockpit.db")
+            database.save_runs([past()])
+            database.close()
+        with suppress(OSError):
+            (small / "ballast").write_bytes(b"x" * 300_000)
+        with pytest.raises(StorageError) as caught:
+            Database(small / "cockpit.db").save_runs([past()])
+        assert "full" in str(caught.value.facts["why"]) or "space" in str(caught.value.facts["why"])
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 def test_a_full_disk_is_an_error_of_ours_and_leaves_what_was_there(path: Path) -> None:
@@ -259,6 +285,14 @@ def test_what_is_long_over_is_forgotten_unless_somebody_wrote_to_it(path: Path) 
     database.save_remark(RunId("kept"), "important")
     database.prune(KEPT_S + 1000.0)
     assert sorted(one.run for one in database.newest()) == ["alive", "kept"]
+
+
+def test_a_host_whose_clock_stands_in_the_past_loses_no_run(path: Path) -> None:
+    """Its runs begin in 1970; when they were seen is told by the clock here."""
+    database = Database(path)
+    database.save_runs([past("exited", seen_s=2 * KEPT_S, claimed_s=60.0)])
+    database.prune(2 * KEPT_S + 1000.0)
+    assert len(database.newest()) == 1
 
 
 def test_rows_that_a_stranger_changed_are_harmless(path: Path) -> None:
