@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 EVERY_S, SECOND_AFTER_S = 5.0, 1.0
+MANY, MANY_EVERY_S = 32, 10.0
 ROOTS_MAX, WORKERS_MAX, LOOKS_MAX = 64, 128, 512
 BUSY_PCT = 85.0
 
@@ -51,7 +52,8 @@ class TreeReader:
         if not roots and self.told_none:
             return None
         span = now - self.read_at if self.read_at is not None else 0.0
-        self.period_s = EVERY_S if self.before else SECOND_AFTER_S
+        many = MANY_EVERY_S if len(self.before) > MANY else EVERY_S
+        self.period_s = many if self.before else SECOND_AFTER_S
         self.read_at, self.told_none = now, not roots
         old, self.before = self.before, {}
         self.looks = 0
@@ -103,8 +105,8 @@ class TreeReader:
         self.looks += 1
         if self.looks > LOOKS_MAX:
             return None, None
-        stat = read("%s/proc/%d/stat" % (self.root, pid), 4096)
-        fields = stat[stat.rfind(b")") + 1 :].split() if stat else []
+        stat = read("%s/proc/%d/stat" % (self.root, pid), 512)
+        fields = stat[stat.rfind(b")") + 1 :].split(None, 20) if stat else []
         if len(fields) < 20:
             return None, None
         started = number(fields[19]) or 0
