@@ -123,10 +123,10 @@ class CockpitApp(AppActions, App[str]):
                 await asyncio.wait_for(self._engine.close(), CLOSE_S)
 
 
-def run_tui(home: Home, direct: Direct | None = None) -> int:
+def run_tui(home: Home, direct: Direct | None = None, note: str = "") -> int:
     """The TUI over the hosts of `home`; the engine is imported and opened after the first paint.
 
-    `direct` plays beside it once it is open: the demo's script.
+    `direct` plays beside it once it is open: the demo's script. `note` stands in the header.
     """
     from cockpit.screens.session import read_options, run_demo, say_farewell
 
@@ -141,7 +141,7 @@ def run_tui(home: Home, direct: Direct | None = None) -> int:
             app.run_worker(direct(engine), exit_on_error=False)
         return engine
 
-    app = CockpitApp(open_home, read_options(home))
+    app = CockpitApp(open_home, read_options(home, note))
     answer = app.run()
     if app.failure is not None:
         raise app.failure

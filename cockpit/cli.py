@@ -112,12 +112,14 @@ def _demo(count: int | None) -> int:
     """The screen on the embedded fleet, which is gone when the screen is."""
     from cockpit.app import run_tui
     from cockpit.demo.director import direct
+    from cockpit.demo.hosts import FLEET
     from cockpit.demo.main import embedded_fleet
+    from cockpit.i18n import _
     from cockpit.own_log import keep_log
 
-    with embedded_fleet(count or 3) as fleet:
+    with embedded_fleet(count or len(FLEET)) as fleet:
         keep_log(fleet.home)
-        code = run_tui(fleet.home, direct)
+        code = run_tui(fleet.home, direct, _("simulated; a100: time runs x60"))
     if code == 0:
         talk(_DEMO_IS_OVER)
     return code

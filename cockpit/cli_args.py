@@ -176,7 +176,7 @@ def _profiles(add: Add) -> None:
 
 def _rest(add: Add) -> None:
     demo = add("demo", help="the screen on an embedded fleet; nothing leaves this computer")
-    demo.add_argument("--hosts", type=_positive, default=3, metavar="N")
+    demo.add_argument("--hosts", type=_positive, metavar="N")
     ssh = add("ssh", help="a shell on a host, by the system's ssh")
     ssh.add_argument("host", metavar="HOST")
     serve = add("serve")

@@ -167,7 +167,7 @@ class CockpitScreen(Screen[None]):
 
     def header_note(self) -> str:
         """One short thing that a person must not forget while this screen is shown."""
-        return ""
+        return services(self).options.note
 
     def show_hints(self) -> None:
         """Read the keys that are live from the bindings; call it when focus or state changes them."""

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from cockpit.engine.api import EngineApi
 
 
-def read_options(home: Home) -> UiOptions:
+def read_options(home: Home, note: str = "") -> UiOptions:
     """settings.toml; what is wrong in it is raised as ConfigError before anything is drawn."""
-    return options_of(load_settings(home), home)
+    return options_of(load_settings(home), home, note)
 
 
-def options_of(settings: Settings, home: Home) -> UiOptions:
+def options_of(settings: Settings, home: Home, note: str = "") -> UiOptions:
     return UiOptions(
         theme=settings.theme,
         glyphs=settings.glyphs,
@@ -33,6 +33,7 @@ def options_of(settings: Settings, home: Home) -> UiOptions:
         filters=settings.filters,
         interval_s=settings.interval_s,
         hosts_file=home.hosts_toml,
+        note=note,
     )
 
 

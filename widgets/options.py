@@ -25,3 +25,5 @@ class UiOptions:
     interval_s: float = 1.0
     hosts_file: Path | None = None
     """What `e` opens."""
+    note: str = ""
+    """What the header says on every screen: that nothing here is real, for one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class CardModel:
 
 RTX_4090 = CardModel("NVIDIA GeForce RTX 4090", 24_564, 450.0, 18.0, 2520, ecc=False)
 A100_40 = CardModel("NVIDIA A100-PCIE-40GB", 40_960, 250.0, 38.0, 1410, ecc=True)
+A6000 = CardModel("NVIDIA RTX A6000", 49_140, 300.0, 21.0, 1800, ecc=True)
+RTX_3090 = CardModel("NVIDIA GeForce RTX 3090", 24_576, 350.0, 24.0, 1695, ecc=False)
 H100_80 = CardModel("NVIDIA H100 80GB HBM3", 81_559, 700.0, 72.0, 1980, ecc=True)
 
 
@@ -33,6 +35,18 @@ class DemoHost:
     price: str
     platform: str
     tags: tuple[str, ...]
+    ram_gib: int
+    disk_gib: int
+    clock: float = 1.0
+    """How many seconds of the host pass in one of this computer."""
+
+    def facts(self, pace: float) -> dict[str, object]:
+        """What the simulated host shows beside its cards; with a quicker script its fast clock is quicker too."""
+        return {
+            "ram_mib": self.ram_gib * 1024,
+            "disk_mib": self.disk_gib * 1024,
+            "clock": self.clock if self.clock == 1.0 else self.clock / max(pace, LEAST_CLOCK_PACE),
+        }
 
     def cards(self, token: str) -> list[dict[str, object]]:
         """What the simulated driver finds; uuids differ from one demo to the next."""
@@ -53,17 +67,23 @@ class DemoHost:
         }
 
 
+LEAST_CLOCK_PACE = 0.5
+"""Processes are listed every few seconds: on a clock that is quicker yet, a leak is a row of steps."""
+LEAK_CLOCK = 60.0
+"""A leak is told from a warm-up within the hour: on the host that shows one an hour is a minute."""
+
 FLEET: tuple[DemoHost, ...] = (
-    DemoHost("vast-a", RTX_4090, 1, "0.42 USD/h", "vast", ("4090",)),
-    DemoHost("a100", A100_40, 2, "1.10 USD/h", "runpod", ("a100",)),
-    DemoHost("h100", H100_80, 8, "8.90 USD/h", "lambda", ("h100",)),
-)
+    DemoHost("vast-a", RTX_4090, 1, "0.42 USD/h", "vast", ("4090",), 126, 200),
+    DemoHost("a100", A100_40, 2, "1.10 USD/h", "runpod", ("a100", "time-x60"), 250, 400, LEAK_CLOCK),
+    DemoHost("h100", H100_80, 8, "8.90 USD/h", "lambda", ("h100",), 1771, 22_000),
+    DemoHost("a6000", A6000, 2, "0.98 USD/h", "runpod", ("a6000",), 188, 300),
+    DemoHost("vast-b", RTX_3090, 4, "0.72 USD/h", "vast", ("3090",), 252, 500),
+)  # fmt: skip
 
 
 def demo_hosts(count: int) -> tuple[DemoHost, ...]:
-    """The first `count` hosts; beyond three, more of the last kind."""
+    """The first `count` hosts; beyond those that are named, more H100 nodes."""
     more = tuple(
-        DemoHost(f"h100-{number}", H100_80, 8, "8.90 USD/h", "lambda", ("h100",))
-        for number in range(2, count - 1)
+        replace(FLEET[2], name=f"h100-{number}") for number in range(2, count - len(FLEET) + 2)
     )
     return (FLEET + more)[:count]

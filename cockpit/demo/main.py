@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cockpit.config.paths import Home
-from cockpit.demo.hosts import demo_hosts
+from cockpit.demo.hosts import FLEET, demo_hosts
 from cockpit.errors import StorageError
 
 START_LIMIT_S = 30.0
 END_LIMIT_S = 10.0
-SERVER_PORT = "18431"
-"""Stands in the server's profile for a port that is free when the demo starts."""
+SERVER_PORTS = ("18431", "18432")
+"""Stand in the servers' profiles for ports that are free when the demo starts."""
+PACED = "30s"
+"""Stands in profiles for a time that goes with the pace of the script."""
 PROFILES = Path(__file__).parent / "profiles"
 
 
@@ -35,23 +37,27 @@ class EmbeddedFleet:
 
     home: Home
     server: subprocess.Popen[bytes]
+    pace: float = 1.0
 
 
 @contextmanager
-def embedded_fleet(count: int = 3) -> Iterator[EmbeddedFleet]:
-    """Start the hosts; at the end, every process and file of the demo is gone."""
+def embedded_fleet(count: int = len(FLEET), pace: float = 1.0) -> Iterator[EmbeddedFleet]:
+    """Start the hosts; at the end, every process and file of the demo is gone.
+
+    `pace` is how long a second of the script takes: 0.2 for who will not wait.
+    """
     folder = Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
-    server = _start(folder, count)
+    server = _start(folder, count, pace)
     try:
-        home = _furnish(folder, count, _addresses(server))
-        yield EmbeddedFleet(home, server)
+        home = _furnish(folder, count, _addresses(server), pace)
+        yield EmbeddedFleet(home, server, pace)
     finally:
         _end(server)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(folder: Path, count: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "cockpit.demo.server", str(folder), str(count)]
+def _start(folder: Path, count: int, pace: float) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "cockpit.demo.server", str(folder), str(count), str(pace)]
     with (folder / "server.log").open("wb") as log:
         return subprocess.Popen(
             [*command, secrets.token_hex(8)],
@@ -88,7 +94,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
     server.stdout.close()
 
 
-def _furnish(folder: Path, count: int, addresses: list[dict[str, object]]) -> Home:
+def _furnish(folder: Path, count: int, addresses: list[dict[str, object]], pace: float) -> Home:
     """A home that knows the hosts, their keys and the demo's profiles."""
     home = Home(folder / "home")
     home.ensure()
@@ -110,8 +116,12 @@ def _furnish(folder: Path, count: int, addresses: list[dict[str, object]]) -> Ho
         known.append(f"[127.0.0.1]:{port} {address['key']}\n")
     _write(home.hosts_toml, "\n".join(tables))
     _write(home.known_hosts, "".join(known))
+    ports = {port: str(_free_port()) for port in SERVER_PORTS}
     for profile in sorted(PROFILES.glob("*.toml")):
-        text = profile.read_text(encoding="utf-8").replace(SERVER_PORT, str(_free_port()))
+        text = profile.read_text(encoding="utf-8")
+        for stands_in, free in ports.items():
+            text = text.replace(stands_in, free)
+        text = text.replace(f'"{PACED}"', f'"{float(PACED[:-1]) * pace:g}s"')
         _write(home.profiles_dir / profile.name, text)
     return home
 

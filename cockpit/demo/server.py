@@ -37,8 +37,10 @@ class _Server(asyncssh.SSHServer):
 class Host:
     """One simulated host: a home folder, cards, an SSH port."""
 
-    def __init__(self, host: DemoHost, folder: Path, token: str) -> None:
+    def __init__(self, host: DemoHost, folder: Path, token: str, pace: float = 1.0) -> None:
+        """`pace` is how long a second of the demo's script takes."""
         self.host = host
+        self._pace = pace
         self._folder = folder
         self._token = token
         self.port = 0
@@ -48,6 +50,7 @@ class Host:
         for path in (gpus, self._folder / "bin", self._folder / "home"):
             path.mkdir(parents=True, mode=0o700)
         (gpus / "cards.json").write_text(json.dumps(self.host.cards(self._token)))
+        (gpus / "host.json").write_text(json.dumps(self.host.facts(self._pace)))
         for name, script in (("vllm", "vllm_serve.py"), ("train", "train.py")):
             _executable(self._folder / "bin" / name, HOST_FILES / script)
 
@@ -60,6 +63,7 @@ class Host:
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             "COCKPIT_DEMO_GPUS": str(self._folder / "gpus"),
             "COCKPIT_PYNVML": str(HOST_FILES),
+            "COCKPIT_DEMO_PACE": str(self._pace),
             "PYTHONDONTWRITEBYTECODE": "1",
             MARK: self._token,
         }
@@ -138,9 +142,9 @@ def _executable(path: Path, script: Path) -> None:
     path.chmod(0o700)
 
 
-async def serve(folder: Path, count: int, token: str) -> None:
+async def serve(folder: Path, count: int, token: str, pace: float = 1.0) -> None:
     """Open every host, say where they are, and stay until stdin ends or a signal comes."""
-    hosts = [Host(each, folder / "hosts" / each.name, token) for each in demo_hosts(count)]
+    hosts = [Host(each, folder / "hosts" / each.name, token, pace) for each in demo_hosts(count)]
     keys = []
     for host in hosts:
         host.prepare()
@@ -179,13 +183,13 @@ def _forget_locks(count: int, token: str) -> None:
 
 
 def main() -> None:
-    folder, count, token = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    folder, count, pace, token = Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
     os.umask(0o077)
     client = asyncssh.generate_private_key("ssh-ed25519")
     client.write_private_key(folder / "client")
     client.write_public_key(folder / "client.pub")
     try:
-        asyncio.run(serve(folder, count, token))
+        asyncio.run(serve(folder, count, token, float(pace)))
     finally:
         end_marked_processes(MARK, token)
         _forget_locks(count, token)

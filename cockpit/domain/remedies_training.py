@@ -263,15 +263,17 @@ def lower_lr(code: str, case: Case) -> Fitted:
 def from_checkpoint(code: str, case: Case) -> Fitted:
     """With the arguments that the profile names for a run that goes on where one ended."""
     options = case.options()
-    resume = options.words("restart.resume_args")
-    key = f"{options.kind}.args"
-    words = options.words(key)
-    has_them = bool(resume) and any(
-        words[at : at + len(resume)] == resume for at in range(len(words))
-    )
-    if resume and not has_them:
-        options.put(key, [*words, *resume])
+    resume(options)
     return told(code, options)
+
+
+def resume(options: ProfileOptions) -> None:
+    """Add the profile's own `resume_args`, unless they are there."""
+    added, key = options.words("restart.resume_args"), f"{options.kind}.args"
+    words = options.words(key)
+    places = range(len(words)) if added else ()
+    if added and not any(words[at : at + len(added)] == added for at in places):
+        options.put(key, [*words, *added])
 
 
 def is_hugging_face(options: ProfileOptions) -> bool:

@@ -26,6 +26,8 @@ _VARIABLES: Final[dict[str, tuple[str, str]]] = {
     "nccl_shm_off": ("NCCL_SHM_DISABLE", "1"),
     "fewer_threads": ("OMP_NUM_THREADS", "1"),
 }
+_WHILE_IT_GOES_ON: Final = frozenset({"flight_recorder"})
+"""What tells more the next time, in a run that goes on where this one stood."""
 _FITS: Final[dict[str, Fit]] = {**remedies_training.FITS, **remedies_serving.FITS}
 _SERVING_ONLY: Final = frozenset(remedies_serving.FITS) - {"free_port"}
 
@@ -106,4 +108,6 @@ def _variable(code: str, case: Case) -> Fitted | None:
     if str(options.value(key)) == value:
         return None
     options.put(key, value)
+    if code in _WHILE_IT_GOES_ON:
+        remedies_training.resume(options)
     return told(code, options)

@@ -88,7 +88,7 @@ class Engine(RunsFace, IncidentsFace):
         make_recorder = self._wiring.make_recorder
         self._recorder = None if make_recorder is None else make_recorder(self._parts)
         self._parts = replace(self._parts, recorder=self._recorder)
-        self._watch = SampleWatch(self._desk, self._held, self._parts.wishes)
+        self._watch = SampleWatch(self._desk, self._held, self._parts.wishes, self._profile_of)
         self._runs = self._wiring.make_runs(self._parts)
         if self._recorder is not None:
             self._recorder.watches(self._runs.store)
@@ -241,6 +241,10 @@ class Engine(RunsFace, IncidentsFace):
             view for view in self._runs.store.all() if view.host == host and view.state in HOLDING
         )
         return {card: view.run for view in living for card in view.gpus}
+
+    def _profile_of(self, run: RunId) -> str | None:
+        view = self._runs.store.get(run)
+        return None if view is None else view.profile
 
     def _is_asking(self, host: HostName) -> bool:
         return self.person is not None and host in self.person.asked

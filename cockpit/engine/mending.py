@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cockpit.config.profile import Profile
 
 _MOST_TRIED: Final = 256
+_UNEXPLAINED_MIB: Final = 1024
+"""The driver's own part and rounding stay below it."""
 
 
 class Mender:
@@ -167,14 +169,18 @@ def _takes(profile: Profile, texts: Sequence[str]) -> bool:
 
 
 def _others_mib(card: GpuSample, run: RunId | None) -> float | None:
-    """Held on the card by others than the run; None where its processes are not told apart."""
-    if card.mem_used_mib is None:
-        return None
+    """Held on the card by others than the run; None where that cannot be told.
+
+    The list of processes is older than the card's own number: what none of it explains may be the run's.
+    """
+    used = card.mem_used_mib
     known = [one for one in card.processes if one.mem_used_mib is not None]
-    if card.processes and not known:
+    if used is None or len(known) < len(card.processes):
         return None
     own = sum(one.mem_used_mib or 0 for one in known if one.run == run)
-    return max(0.0, card.mem_used_mib - own)
+    others = sum(one.mem_used_mib or 0 for one in known if one.run != run)
+    is_explained = used - own - others < _UNEXPLAINED_MIB
+    return max(0.0, used - own) if is_explained else None
 
 
 def _least(cores: int | None, quota: float | None) -> int | None:

@@ -18,6 +18,7 @@ from cockpit.engine.watch_wishes import WatchWishes
 
 Held: TypeAlias = Callable[[HostName], Mapping[int, RunId]]
 """Of each card of a host that a living run reserved: the run."""
+ProfileOf: TypeAlias = Callable[[RunId], "str | None"]
 
 
 @dataclass(slots=True)
@@ -39,9 +40,16 @@ class _Watches:
 
 
 class SampleWatch:
-    def __init__(self, desk: IncidentDesk, held: Held, wishes: WatchWishes | None = None) -> None:
+    def __init__(
+        self,
+        desk: IncidentDesk,
+        held: Held,
+        wishes: WatchWishes | None = None,
+        profile_of: ProfileOf = lambda run: None,
+    ) -> None:
         self._desk = desk
         self._held = held
+        self._profile_of = profile_of
         self._wishes = wishes or WatchWishes()
         self._watches: dict[HostName, _Watches] = {}
 
@@ -61,6 +69,7 @@ class SampleWatch:
                 host=host,
                 gpu=signal.gpu,
                 run=signal.run,
+                profile=None if signal.run is None else self._profile_of(signal.run),
                 evidence=signal.evidence,
             )
             return

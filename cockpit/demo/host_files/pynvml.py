@@ -1,7 +1,8 @@
 """A simulated `pynvml` for the demo fleet: the part of NVIDIA's interface that cockpit reads, without a driver.
 
 The folder in `COCKPIT_DEMO_GPUS` holds `cards.json` (what is built in) and one `use-PID-N.json` for each
-process that holds a card. A card's numbers follow from who lives; faults are injected through `faults.json`.
+process that holds a card, `xid-*.json` for each error of a card. A card's numbers follow from who lives;
+faults are injected through `faults.json`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import time
 import types
 from typing import Any
 
+import simulated_host
+
 NVML_SUCCESS = 0
 NVML_ERROR_NOT_SUPPORTED = 3
 NVML_ERROR_NOT_FOUND = 6
+NVML_ERROR_TIMEOUT = 10
 NVML_ERROR_GPU_IS_LOST = 15
 nvmlMemory_v2 = 0x02000028
 nvmlEventTypeXidCriticalError = 8
@@ -27,6 +31,7 @@ _WORDS = {
     3: "Not Supported",
     6: "Not Found",
     9: "Driver Not Loaded",
+    10: "Timeout",
     15: "GPU is lost",
     18: "Driver/library version mismatch",
     999: "Unknown Error",
@@ -64,6 +69,7 @@ def nvmlErrorString(value: int) -> str:
 class _Card:
     def __init__(self, index: int, facts: dict[str, Any]) -> None:
         self.index = index
+        self._as_parameter_ = ctypes.c_void_p(index + 1)  # a handle is an opaque pointer
         self.uuid = str(facts["uuid"])
         self.name = str(facts["name"])
         self.bus_id = str(facts["bus_id"])
@@ -100,6 +106,9 @@ def nvmlInit() -> None:
     if code:
         raise NVMLError(code)
     _cards[:] = [_Card(index, each) for index, each in enumerate(facts)]
+    host = _read("host.json")
+    if isinstance(host, dict):
+        simulated_host.furnish(host)
 
 
 def nvmlShutdown() -> None:
@@ -210,7 +219,9 @@ def nvmlDeviceGetTemperature(card: _Card, sensor: int = 0) -> int:
 
 
 def nvmlDeviceGetPowerUsage(card: _Card) -> int:
-    share = _util(card) / 100.0
+    uses = _uses_of(card)
+    given = max((float(use["power"]) for use in uses if use.get("power") is not None), default=None)
+    share = _util(card) / 100.0 if given is None else given
     watts = card.idle_w + (card.limit_w * 0.93 - card.idle_w) * share + _wave(card, 3.1, 4.0)
     return max(0, round(1000 * watts))
 
@@ -301,3 +312,38 @@ def nvmlDeviceGetGraphicsRunningProcesses(card: _Card) -> list[Any]:
 
 nvmlDeviceGetComputeRunningProcesses_v3 = nvmlDeviceGetComputeRunningProcesses
 nvmlDeviceGetGraphicsRunningProcesses_v3 = nvmlDeviceGetGraphicsRunningProcesses
+
+
+class _EventSet:
+    """Errors that were there before nobody hears of."""
+
+    def __init__(self) -> None:
+        self.told = set(_xid_files())
+
+
+def _xid_files() -> list[str]:
+    names = os.listdir(_folder())
+    return sorted(name for name in names if name.startswith("xid-") and name.endswith(".json"))
+
+
+def nvmlEventSetCreate() -> _EventSet:
+    return _EventSet()
+
+
+def nvmlDeviceRegisterEvents(card: _Card, kinds: int, events: _EventSet) -> None:
+    """Every card is registered."""
+
+
+def nvmlEventSetWait_v2(events: _EventSet, timeout_ms: int) -> Any:
+    for name in _xid_files():
+        if name in events.told:
+            continue
+        events.told.add(name)
+        error = _read(name)
+        if isinstance(error, dict) and 0 <= int(error["gpu"]) < len(_cards):
+            return types.SimpleNamespace(
+                device=_cards[int(error["gpu"])],
+                eventType=nvmlEventTypeXidCriticalError,
+                eventData=int(error["xid"]),
+            )
+    raise NVMLError(NVML_ERROR_TIMEOUT)

@@ -1,7 +1,7 @@
-"""A fine-tune that logs like the HF Trainer.
+"""A fine-tune that logs like the HF Trainer, and goes wrong at a given second in one of several ways.
 
-With `--oom-after` PyTorch's pool falls to pieces after that time and the run is out of memory, unless the
-allocator may grow in pieces: the first remedy of that incident, applied, helps here as it does in life.
+What mends it in life mends it here: an allocator that may grow in pieces keeps its memory together, more
+loader workers feed the card, a run that resumes does not hang again.
 """
 
 from __future__ import annotations
@@ -15,21 +15,18 @@ import sys
 import time
 import types
 
-from card_use import CardUse, total_mib, visible_cards
+import troubles
+from card_use import CardUse, pace, visible_cards
 
 GIB = 1024.0
-IDLE_GIB = 6.87
-"""Held by PyTorch and in use by nobody when memory runs out."""
+WARM_UP_S = 8.0
+RUN_UP_S = 12.0
+"""Memory climbs for so long before it runs out."""
+ENOUGH_WORKERS = 2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--step-s", type=float, default=0.12)
-    parser.add_argument("--level-gib", type=float, default=18.9)
-    parser.add_argument("--util", type=float, default=96.0)
-    parser.add_argument("--oom-after", type=float, default=0.0, help="seconds; 0: never")
-    args = parser.parse_args()
+    args = parse()
     if "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""):
         args.oom_after = 0.0
     signal.signal(signal.SIGTERM, _stop)
@@ -44,6 +41,24 @@ def main() -> None:
             use.release()
 
 
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--step-s", type=float, default=0.12)
+    parser.add_argument("--level-gib", type=float, default=18.9)
+    parser.add_argument("--util", type=float, default=96.0)
+    for name in ("oom", "hang", "disk-full", "xid"):
+        parser.add_argument("--%s-after" % name, type=float, default=0.0, help="seconds; 0: never")
+    parser.add_argument("--num_workers", type=int, help="loader workers; one cannot feed the card")
+    parser.add_argument("--resume", default="", help="go on from the last checkpoint")
+    args = parser.parse_args()
+    for name in ("oom_after", "hang_after", "disk_full_after", "xid_after"):
+        setattr(args, name, getattr(args, name) * pace())
+    if args.resume:
+        args.hang_after = 0.0
+    return args
+
+
 def _stop(number: int, frame: types.FrameType | None) -> None:
     raise SystemExit(128 + number)
 
@@ -55,18 +70,20 @@ def train(args: argparse.Namespace, uses: list[CardUse]) -> None:
     print("  Num examples = 48,000\n  Num Epochs = 3\n  Total optimization steps = %d" % args.steps)
     sys.stdout.flush()
     noise = random.Random(7)
+    is_starved = args.num_workers is not None and args.num_workers < ENOUGH_WORKERS
+    if args.num_workers:
+        troubles.start_workers(args.num_workers)
     begun = time.monotonic()
     for step in range(1, args.steps + 1):
         elapsed = time.monotonic() - begun
-        level = warm_up(args.level_gib, elapsed)
-        late = args.oom_after and elapsed > args.oom_after - 12.0
-        if late:
-            level += 3.9 * min(1.0, (elapsed - args.oom_after + 12.0) / 10.0)
+        level = warm_up(args.level_gib, elapsed) + run_up(args, elapsed)
         for use in uses:
-            use.hold(level * GIB, args.util)
-        if args.oom_after and elapsed > args.oom_after:
-            out_of_memory(level, step)
-        time.sleep(args.step_s)
+            use.hold(level * GIB, 24.0 if is_starved else args.util)
+        meet_trouble(args, uses, elapsed, level)
+        time.sleep(args.step_s * (2.5 if is_starved else 1.0))
+        if args.num_workers is not None:
+            timed_step(step, args, is_starved)
+            continue
         bar(step, args, elapsed)
         if step % 10 == 0:
             report(step, args, noise)
@@ -77,9 +94,48 @@ def train(args: argparse.Namespace, uses: list[CardUse]) -> None:
     )
 
 
+def meet_trouble(
+    args: argparse.Namespace, uses: list[CardUse], elapsed: float, level: float
+) -> None:
+    if 0 < args.oom_after < elapsed:
+        troubles.out_of_memory(level)
+    if 0 < args.disk_full_after < elapsed:
+        troubles.disk_full()
+    if 0 < args.xid_after < elapsed:
+        troubles.memory_error(uses, level * GIB)
+    if 0 < args.hang_after < elapsed:
+        troubles.hang(uses, level * GIB)
+
+
 def warm_up(level_gib: float, elapsed: float) -> float:
     """Memory climbs while weights load and the allocator fills, then stays level."""
-    return level_gib * min(1.0, 0.35 + 0.65 * elapsed / 8.0)
+    return level_gib * min(1.0, 0.35 + 0.65 * elapsed / (WARM_UP_S * pace()))
+
+
+def run_up(args: argparse.Namespace, elapsed: float) -> float:
+    """GiB beside the level in the last seconds before memory runs out."""
+    span_s = RUN_UP_S * pace()
+    if not args.oom_after or elapsed < args.oom_after - span_s:
+        return 0.0
+    return 3.9 * min(1.0, (elapsed - args.oom_after + span_s) / (span_s * 10.0 / RUN_UP_S))
+
+
+def timed_step(step: int, args: argparse.Namespace, is_starved: bool) -> None:
+    """As mmengine logs: the time of a step, and how much of it went into waiting for data."""
+    if step % 5:
+        return
+    step_s = args.step_s * (2.5 if is_starved else 1.0)
+    print(
+        "Epoch(train) [1][%d/%d] lr: 1.0000e-04 time: %.4f data_time: %.4f memory: 17911 loss: %.4f"
+        % (
+            step,
+            args.steps,
+            step_s,
+            step_s * (0.62 if is_starved else 0.03),
+            0.8 + 40.0 / (step + 30),
+        ),
+        flush=True,
+    )
 
 
 def bar(step: int, args: argparse.Namespace, elapsed: float) -> None:
@@ -110,33 +166,6 @@ def report(step: int, args: argparse.Namespace, noise: random.Random) -> None:
         % (loss, noise.uniform(0.4, 1.1), 1e-4 * (1.0 - share), 3.0 * share),
         flush=True,
     )
-
-
-def out_of_memory(held_gib: float, step: int) -> None:
-    """Die as PyTorch does, with numbers that fit the card."""
-    gpu = visible_cards()[0]
-    total = (total_mib(gpu) - 430) / GIB
-    free = max(0.02, total - held_gib)
-    allocated = held_gib - 0.81 - IDLE_GIB
-    sys.stderr.write(
-        "\nTraceback (most recent call last):\n"
-        '  File "train.py", line 212, in <module>\n'
-        "    trainer.train()\n"
-        '  File "transformers/trainer.py", line 2241, in train\n'
-        "    return inner_training_loop(\n"
-        '  File "torch/_tensor.py", line 581, in backward\n'
-        "    torch.autograd.backward(\n"
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB. GPU 0 has a total "
-        "capacity of %.2f GiB of which %.2f MiB is free. Including non-PyTorch memory, this process "
-        "has %.2f GiB memory in use. Of the allocated memory %.2f GiB is allocated by PyTorch, and "
-        "%.2f GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is "
-        "large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  "
-        "See documentation for Memory Management  "
-        "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)\n"
-        % (total, free * GIB, held_gib, allocated, IDLE_GIB)
-    )
-    sys.stderr.flush()
-    raise SystemExit(1)
 
 
 if __name__ == "__main__":
