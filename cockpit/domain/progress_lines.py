@@ -10,6 +10,7 @@ from cockpit.domain.progress_bars import keras, lightning, tqdm, yolo
 from cockpit.domain.progress_said import LOSS, NUM, Said, finite, is_bad
 from cockpit.domain.progress_serving import llamacpp, sglang, vllm
 
+MOST_STEPS: Final = 10**12
 _HF: Final = re.compile(r"\{(?=[^{}]{0,2000}'loss': )([^{}]{0,2000})\}")
 _PAIR: Final = re.compile(r"'([^']{1,60})': '?(" + NUM + r"|\d+/\d+)'?")
 _SWIFT: Final = re.compile(r"'global_step/max_steps': '(\d+)/(\d+)'")
@@ -55,10 +56,21 @@ def read(text: str) -> Said | None:
     """What the line says, if it is of a known form."""
     for word, parser in _PARSERS:
         if word in text:
-            said = parser(text)
+            said = _bounded(parser, text)
             if said is not None:
                 return said
     return None
+
+
+def _bounded(parser: Callable[[str], Said | None], text: str) -> Said | None:
+    """A line may be made up: thousands of digits are no number, and no run has so many steps."""
+    try:
+        said = parser(text)
+    except (ValueError, OverflowError):
+        return None
+    if said is None or max(said.step or 0, said.total or 0) > MOST_STEPS:
+        return None
+    return said
 
 
 def _hf(text: str) -> Said | None:

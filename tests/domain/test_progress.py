@@ -232,6 +232,19 @@ def test_only_changes_are_told() -> None:
     assert not reader.feed("nothing of the kind")
 
 
+@pytest.mark.parametrize("digits", [13, 400, 5000])
+@pytest.mark.parametrize(
+    "line",
+    ["iter {}: loss 1.0, time 1.0ms", "[Rank 0] step={}, skipped=0", "steps: {} loss: 1.0 iter time (s): 1.0",
+     " 10%|# | {}/{} [00:04<00:36,  2.50it/s]", "  {}/2  0G  5.7  50% ━━ 1/2 1.7s/it",
+     " 1/{} ━━━ 3s 2ms/step - loss: 1",
+     "Running: 1 reqs, Avg generation throughput: {}.0 tokens/s"],
+)  # fmt: skip
+def test_numbers_that_nobody_counts_to_are_none(line: str, digits: int) -> None:
+    told = read(line.replace("{}", "9" * digits))
+    assert told.step is None or told.step <= 10**12
+
+
 @pytest.mark.parametrize(
     "text",
     [
