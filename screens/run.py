@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from cockpit.domain.incidents import Incident
 from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
+from cockpit.domain.server_sample import ServerSample
 from cockpit.domain.text import safe_line
 from cockpit.engine.api import RunLog
 from cockpit.engine.events import Event, IncidentChanged, LinkChanged, RunChanged
@@ -38,12 +39,14 @@ from cockpit.screens.run_fetch import fetch_results
 from cockpit.screens.run_lines import lines_of, trouble_lines
 from cockpit.screens.run_remark import write_remark
 from cockpit.screens.terminal import lend_terminal
-from cockpit.screens.whole_log import search_whole_log
+from cockpit.screens.whole_log import WholeLogScreen, search_whole_log
 from cockpit.widgets.log_pane import LogPane
+from cockpit.widgets.log_places import ByteAt
 from cockpit.widgets.log_view import LogView
 from cockpit.widgets.memory_chart import Band, MemoryChart, binned
 from cockpit.widgets.run_header import RunHeader
 from cockpit.widgets.run_incident import RunIncident
+from cockpit.widgets.serving_words import serving_paras
 from cockpit.widgets.text_pane import Para, TextPane
 
 LOSSES_KEPT = 64
@@ -80,6 +83,8 @@ class RunScreen(CockpitScreen):
         self._run_id = run
         self._log: RunLog | None = None
         self._losses: deque[float] = deque(maxlen=LOSSES_KEPT)
+        self._speeds: deque[float] = deque(maxlen=LOSSES_KEPT)
+        self._speed_s: float | None = None
         self._drawn: tuple[object, ...] = ()
         self._earlier: list[Incident] = []
 
@@ -97,6 +102,7 @@ class RunScreen(CockpitScreen):
             yield LogPane(_("log"), id="run-log", now_s=self.engine.wall_s)
             with Vertical(id="run-side"):
                 yield MemoryChart()
+                yield TextPane(_("server"), id="run-server")
                 yield TextPane(_("state"), id="run-state")
         yield RunIncident()
 
@@ -137,6 +143,8 @@ class RunScreen(CockpitScreen):
         loss = view.progress.loss
         if loss is not None and (not self._losses or self._losses[-1] != loss):
             self._losses.append(loss)
+        if view.served is not None:
+            self._note_speed(view.served)
         chart = self.query_one(MemoryChart)
         state = (
             view, int(self.engine.wall_s()), self.engine.incidents.version,
@@ -149,6 +157,12 @@ class RunScreen(CockpitScreen):
         self._show_chart(view)
         self._show_incident()
 
+    def _note_speed(self, served: ServerSample) -> None:
+        speed = served.gen_tokens_per_s
+        if speed is not None and served.at_s != self._speed_s:
+            self._speed_s = served.at_s
+            self._speeds.append(speed)
+
     def hear(self, event: Event) -> None:
         if isinstance(event, RunChanged | IncidentChanged | LinkChanged):
             self.pull()
@@ -160,6 +174,10 @@ class RunScreen(CockpitScreen):
         self.query_one(RunHeader).show(facts_of(self.engine, view, tuple(self._losses)))
         paras = step_paras(self.engine, view, self.look, self._earlier)
         self.query_one("#run-state", TextPane).show(paras)
+        self.set_class(view.served is not None, "-serving")
+        if view.served is not None:
+            words = serving_paras(view.served, self.look, tuple(self._speeds))
+            self.query_one("#run-server", TextPane).show(words)
         self.query_one(LogView).set_words(
             ending=ending_words(view),
             link=link_words(self.engine, view),
@@ -248,7 +266,8 @@ class RunScreen(CockpitScreen):
 
     def action_whole_log(self) -> None:
         if (view := self.view) is not None:
-            self.run_worker(search_whole_log(self, view.run, ""), group="whole-log", exclusive=True)
+            work = search_whole_log(self, view.run, self.query_one(LogView).searched)
+            self.run_worker(work, group="whole-log", exclusive=True)
 
     def action_fetch(self) -> None:
         if (view := self.view) is not None:
@@ -256,7 +275,11 @@ class RunScreen(CockpitScreen):
 
     def action_visit(self) -> None:
         if (view := self.view) is not None:
-            why = lend_terminal(self.app, self.engine.shell_argv(view.host))
+            try:
+                why = lend_terminal(self.app, self.engine.shell_argv(view.host))
+            except CockpitError as error:
+                show_error(self.app, safe_line(view.host), error)
+                return
             if why is not None:
                 self.notify(safe_line(why), severity="warning", markup=False)
 
@@ -285,6 +308,14 @@ class RunScreen(CockpitScreen):
         zoomed = self.has_class("-zoomed")
         self.remove_class("-zoomed")
         return zoomed
+
+    @on(LogView.EdgeReached)
+    def _show_older(self, event: LogView.EdgeReached) -> None:
+        self.app.push_screen(WholeLogScreen(self._run_id, place=ByteAt(event.offset)))
+
+    @on(LogView.PlaceAsked)
+    def _show_place(self, event: LogView.PlaceAsked) -> None:
+        self.app.push_screen(WholeLogScreen(self._run_id, place=event.place))
 
     @on(LogView.SaveAsked)
     def _save(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.binding import Binding
 
 from cockpit.i18n import _
+from cockpit.widgets.log_places import EXAMPLES
 
 
 def _key(keys: str, action: str, words: str, name: str, tip: str = "") -> Binding:
@@ -44,7 +45,7 @@ LOG_BINDINGS: list[Binding] = [
     _key("ampersand", "ask('filter')", _("only"), "only", _("Only matching lines, whole messages")),
     _key("less_than_sign", "context(-1)", _("less context"), "less"),
     _key("greater_than_sign", "context(1)", _("more context"), "more"),
-    _key("at", "ask('time')", _("go to time"), "time", "12:04   -10m   +41:12   step 812"),
+    _key("at", "ask('time')", _("go to"), "time", f"12:04  -10m  +41:12  step 812  {EXAMPLES}"),
     _key("space", "mark", _("mark"), "mark", _("Mark this line, or take the mark off")),
     _key("apostrophe", "next_mark(1)", _("next mark"), "next_mark"),
     _key("quotation_mark", "next_mark(-1)", _("previous mark"), "previous_mark"),

@@ -13,6 +13,7 @@ from textual.selection import Selection
 from cockpit.domain.text import cut_end
 from cockpit.i18n import _, ngettext
 from cockpit.widgets.log_bindings import LOG_BINDINGS
+from cockpit.widgets.log_places import END, START, ByteAt, LineNumber
 from cockpit.widgets.log_state import COLUMN_STEP, LogState
 from cockpit.widgets.type_ahead import TypeAhead
 
@@ -42,6 +43,37 @@ class LogKeys(TypeAhead):
             super().__init__()
             self.text = text
 
+    class PlaceAsked(Message):
+        """A place that is not among the lines here is wanted."""
+
+        def __init__(self, place: ByteAt | LineNumber) -> None:
+            super().__init__()
+            self.place = place
+
+    class EdgeReached(Message):
+        """One moves on by so many rows where the lines here end and the log does not."""
+
+        def __init__(self, step: int, rows: int, offset: int) -> None:
+            super().__init__()
+            self.step = step
+            self.rows = rows
+            self.offset = offset
+            """Of the byte before the first line, or of the last line."""
+
+    class FarHitAsked(Message):
+        """The next hit that way is not among the lines of this part."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
+    class TextAsked(Message):
+        """To be searched for in the whole log of which this is a part."""
+
+        def __init__(self, typed: str) -> None:
+            super().__init__()
+            self.typed = typed
+
     class SaveAsked(Message):
         """The whole log shall be written to a file."""
 
@@ -59,6 +91,12 @@ class LogKeys(TypeAhead):
     def repaint(self) -> None:
         raise NotImplementedError
 
+    @property
+    def searched(self) -> str:
+        """What is searched for, as it was typed."""
+        hits = None if self.state is None else self.state.hits
+        return "" if hits is None else hits.pattern.typed
+
     def _live(self) -> LogState:
         """The state, or the key is for somebody else."""
         if self.state is None:
@@ -67,6 +105,8 @@ class LogKeys(TypeAhead):
 
     def action_cursor(self, lines: int) -> None:
         state = self._live()
+        if self._goes_beyond(state, lines, state.edge_line(lines) == state.window.cursor):
+            return
         before = state.window.follow
         state.window.move_cursor(lines)
         state.moved(before)
@@ -80,17 +120,38 @@ class LogKeys(TypeAhead):
             self.repaint()
 
     def action_page(self, pages: int) -> None:
-        self.scroll_rows(pages * max(1, self._live().window.height - 1))
+        state = self._live()
+        self._scroll_on(state, pages * max(1, state.window.height - 1))
+
+    def _scroll_on(self, state: LogState, rows: int) -> None:
+        at_edge = state.window.at_top if rows < 0 else state.window.at_bottom
+        if not self._goes_beyond(state, rows, at_edge):
+            self.scroll_rows(rows)
+
+    def _goes_beyond(self, state: LogState, rows: int, at_edge: bool) -> bool:
+        """Ask for what is not here, when one is where the lines here end."""
+        offset = state.beyond(rows) if at_edge else None
+        if offset is None:
+            return False
+        self.post_message(self.EdgeReached(-1 if rows < 0 else 1, rows, offset))
+        return True
 
     def action_start(self) -> None:
         state = self._live()
+        if state.is_part:
+            self.post_message(self.PlaceAsked(START))
+            return
         before = state.window.follow
         state.window.to_start()
         state.moved(before)
         self.repaint()
 
     def action_follow(self) -> None:
-        self._live().window.to_end()
+        state = self._live()
+        if state.is_part:
+            self.post_message(self.PlaceAsked(END))
+            return
+        state.window.to_end()
         self.repaint()
 
     def to_share(self, share: float) -> None:
@@ -115,7 +176,11 @@ class LogKeys(TypeAhead):
         self.post_message(self.TypedAhead(text))
 
     def action_next(self, step: int) -> None:
-        self._live().next_hit(step)
+        state = self._live()
+        if state.is_part and not state.has_hit(step):
+            self.post_message(self.FarHitAsked(step))
+            return
+        state.next_hit(step)
         self.repaint()
 
     def action_wrap(self) -> None:
@@ -160,7 +225,7 @@ class LogKeys(TypeAhead):
         self.post_message(self.LineOpened(line.number))
 
     def action_undo(self) -> None:
-        if not self.undo():
+        if self._live().is_part or not self.undo():
             raise SkipAction
 
     def undo(self) -> bool:
@@ -169,12 +234,26 @@ class LogKeys(TypeAhead):
         if state is None or (state.hits is None and not state.filtered):
             return False
         state.note = ""
-        if state.hits is not None:
-            state.search(None)
-        else:
-            state.filter_by(None, type(state.floor)(0), 0)
+        if state.hits is None:
+            return self.undo_filter()
+        state.search(None)
         self.repaint()
         return True
+
+    def undo_filter(self) -> bool:
+        """False when there is none."""
+        state = self.state
+        if state is None or not state.filtered:
+            return False
+        state.filter_by(None, type(state.floor)(0), 0)
+        self.repaint()
+        return True
+
+    def grown(self) -> None:
+        """Lines were put before or behind those of a part; what is in view stays."""
+        if (state := self.state) is not None:
+            state.look_again()
+            self.repaint()
 
     def action_copy(self) -> None:
         state = self._live()
@@ -197,7 +276,8 @@ class LogKeys(TypeAhead):
             line = state.line(state.window.cursor)
             return "" if line is None else line.text
         lines = (state.line(number) for number in sorted(state.marks))
-        return "\n".join(f"{line.number}: {line.text}" for line in lines if line is not None)
+        named = state.named
+        return "\n".join(f"{named(line)}: {line.text}" for line in lines if line is not None)
 
     # Selection by mouse: places are (character, line number).
 
@@ -230,11 +310,13 @@ class LogKeys(TypeAhead):
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.scroll_rows(-WHEEL_ROWS)
+        if self.state is not None:
+            self._scroll_on(self.state, -WHEEL_ROWS)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.scroll_rows(WHEEL_ROWS)
+        if self.state is not None:
+            self._scroll_on(self.state, WHEEL_ROWS)
 
     def describe_line(self, number: int, cells: int) -> str:
         """A line's own words, for messages about it."""

@@ -18,8 +18,9 @@ from textual.widgets import Input, Static
 from cockpit.i18n import _
 from cockpit.widgets.log_bar import LogBar
 from cockpit.widgets.log_keys import Asking
+from cockpit.widgets.log_places import EXAMPLES, parse_spot
 from cockpit.widgets.log_search import Pattern
-from cockpit.widgets.log_time import parse_place
+from cockpit.widgets.log_time import Step, parse_place
 from cockpit.widgets.log_view import LogView
 
 _SIGNS: dict[Asking, str] = {"search": "/", "filter": "&", "time": "@"}
@@ -50,7 +51,7 @@ class LogPrompt(Horizontal):
         self.say({
             "search": _("~ regular expression   enter keeps it   esc leaves it"),
             "filter": _("only matching lines   < > context"),
-            "time": "12:04  -10m  +41:12  step 812",
+            "time": f"12:04  -10m  +41:12  step 812  {EXAMPLES}",
         }[what])  # fmt: skip
         self.add_class("-asking")
         field = self.query_one(Input)
@@ -150,8 +151,14 @@ class LogPane(Vertical):
         elif not self._try(event.value):
             return
         elif self._asking == "search" and self.view.state is not None:
-            self._first_hit()
+            self._find(event.value)
         self._close()
+
+    def _find(self, typed: str) -> None:
+        if self.view.state is None or not self.view.state.is_part:
+            self._first_hit()
+        elif typed:
+            self.post_message(LogView.TextAsked(typed))
 
     def _first_hit(self) -> None:
         """Upwards from where one is: in a log, what one looks for has been."""
@@ -167,11 +174,19 @@ class LogPane(Vertical):
         state = self.view.state
         if state is None or not typed.strip():
             return True
+        if (spot := parse_spot(typed, state.log.total_bytes)) is not None:
+            if not state.go_to_spot(spot):
+                self.post_message(LogView.PlaceAsked(spot))
+            self.view.repaint()
+            return True
         place = parse_place(typed, self._now_s(), state.started_s)
         if place is None:
-            self._prompt.say(_("12:04  -10m  +41:12  step 812"))
+            self._prompt.say(f"12:04  -10m  +41:12  step 812  {EXAMPLES}")
             return False
-        state.go_to(place)
+        if state.is_part and isinstance(place, Step):
+            self.post_message(LogView.TextAsked(place.regex))
+        else:
+            state.go_to(place)
         self.view.repaint()
         return True
 

@@ -13,9 +13,11 @@ from cockpit.i18n.sentences import listed
 from cockpit.widgets.log_bar import Tick
 from cockpit.widgets.log_index import AllLines, FilteredLines, Hits
 from cockpit.widgets.log_lines import drawn_text, wrap_places
+from cockpit.widgets.log_places import ByteAt, LineNumber, line_of_byte
 from cockpit.widgets.log_search import Level, Pattern
 from cockpit.widgets.log_time import STAMP_MODES, Moment, StampMode, Step, line_at
 from cockpit.widgets.log_window import LogWindow
+from cockpit.widgets.part_log import PartLog
 
 _ROWS_KEPT = 4096
 COLUMN_STEP = 8
@@ -44,6 +46,8 @@ class LogState:
         self._rows: dict[int, int] = {}
         self._left_at = 0
         self.lines: AllLines | FilteredLines = AllLines(log)
+        self.is_part = isinstance(log, PartLog)
+        """Whether it begins and ends somewhere in a longer log."""
         self.window = LogWindow(self.lines, self.rows_of)
 
     @property
@@ -140,7 +144,30 @@ class LogState:
     def new_trouble_below(self) -> int:
         return len(self._trouble) - bisect_right(self._trouble, self._left_at)
 
+    def edge_line(self, step: int) -> int:
+        """Number of the first line here, or of the last one."""
+        return self.lines.at(0 if step < 0 else len(self.lines) - 1) if len(self.lines) else 0
+
+    def beyond(self, step: int) -> int | None:
+        """A byte that way which is not among the lines here; None when there is none to be shown."""
+        log = self.log
+        if self.filtered or not len(log):
+            return None
+        if step < 0:
+            first = log.line(0).offset
+            return first - 1 if first else None
+        return log.line(len(log) - 1).offset if self.is_part else None
+
+    def named(self, line: LogLine) -> str:
+        """A line's number, or its byte where nobody counted the lines before it."""
+        return str(line.number) if self.named_by_number else f"byte {line.offset}"
+
     # Filter, search, marks, time.
+
+    def look_again(self) -> None:
+        """The lines of a part are others: find anew what is searched and filtered."""
+        self.filter_by(self.only, self.floor, self.context)
+        self.search(None if self.hits is None else self.hits.pattern)
 
     def filter_by(self, only: Pattern | None, floor: Level, context: int) -> None:
         self.only, self.floor, self.context = only, floor, context
@@ -172,6 +199,15 @@ class LogState:
             none = _("not found") if is_all else _("not among the lines kept here; O searches all")
         self._jump(self.hits.numbers[first:], here, step, none)
 
+    def has_hit(self, step: int) -> bool:
+        """Whether there is one that way among the lines here."""
+        if self.hits is None:
+            return False
+        while not self.hits.complete:
+            self.hits.advance()
+        here = self.window.cursor
+        return (self.hits.after(here) if step > 0 else self.hits.before(here)) is not None
+
     def toggle_mark(self) -> None:
         self.marks ^= {self.window.cursor}
 
@@ -194,6 +230,23 @@ class LogState:
             if place < 0:
                 place, self.note = len(numbers) - 1, _("from the end")
         self.show(numbers[place])
+
+    def go_to_spot(self, spot: ByteAt | LineNumber) -> bool:
+        """False when it is not among the lines here."""
+        self.note = ""
+        log, number = self.log, None
+        if isinstance(spot, LineNumber):
+            is_here = self.named_by_number and log.first_number <= spot.number <= log.total_lines
+            number = spot.number if is_here else None
+        elif not isinstance(log, PartLog) or log.start <= spot.offset < log.end:
+            number = line_of_byte(log, spot.offset)
+        if number is not None:
+            self.show(number)
+        return number is not None
+
+    @property
+    def named_by_number(self) -> bool:
+        return not isinstance(self.log, PartLog) or self.log.is_counted
 
     def go_to(self, place: Moment | Step) -> None:
         if isinstance(place, Step):
@@ -240,15 +293,15 @@ class LogState:
         if self.column and not self.wrap:
             parts.append(_("col {column}").format(column=self.column))
         older = self.log.first_number - 1
-        if older > 0 and not self.window.follow and self.window.at_top:
-            parts.append(
-                _("{count:,} older lines are on the host, w saves all").format(count=older)
-            )
+        if older > 0 and not self.is_part and not self.window.follow and self.window.at_top:
+            parts.append(_("{count:,} older lines: page up").format(count=older))
         return "   ".join(part for part in (*parts, self.note) if part)
 
     def _search_words(self) -> str:
         if self.hits is None:
             return ""
+        if self.is_part:
+            return f"/{self.hits.pattern.typed[:40]}"
         rank = self.hits.rank(self.window.cursor)
         more = "" if self.hits.complete else "+"
         found = f"{len(self.hits):,}{more}"

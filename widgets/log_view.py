@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rich.segment import Segment
 from rich.style import Style
@@ -58,6 +58,8 @@ class LogView(LogKeys, can_focus=True):
         self._brush: Brush | None = None
         self._drawn: tuple[int, int, bool] = (-1, -1, False)
         self._skipped = False
+        self.place_words: Callable[[LogLine], str] | None = None
+        """Where a line is, in words, for a part of a log."""
         self.held = False
         """Painting is paused: keys still move, new lines wait."""
 
@@ -291,7 +293,13 @@ class LogView(LogKeys, can_focus=True):
         left = state.settings()
         if state.stamps != "off" and self.app.size.width < STAMPS_NEED_CELLS:
             left = _("stamps need {cells} columns").format(cells=STAMPS_NEED_CELLS)
-        return left or _("/ search   w save"), state.where(self._ending, self._link)
+        return left or _("/ search   w save"), self._where_words(state)
+
+    def _where_words(self, state: LogState) -> str:
+        line = state.line(state.window.cursor) if self.place_words is not None else None
+        if self.place_words is None or line is None:
+            return state.where(self._ending, self._link)
+        return self.place_words(line)
 
     def _where_style(self, look: Look) -> Style:
         state = self._state

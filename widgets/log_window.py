@@ -44,6 +44,10 @@ class LogWindow:
     def at_top(self) -> bool:
         return self._start() == (0, 0)
 
+    @property
+    def at_bottom(self) -> bool:
+        return self.follow or self._start() >= self._bottom()
+
     def use(self, lines: Lines) -> None:
         """Show other lines of the same log; the anchor stays on its line or the next one."""
         if not self.follow:
