@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
 
 from cockpit.domain.models import GpuSample, HostName, HostSample
 from cockpit.domain.occupancy import FREE_UTIL_PCT, card_use, main_process
 
 Obstacle: TypeAlias = Literal["lost", "held", "small", "unknown", "absent"]
-Reserved: TypeAlias = Mapping[tuple[HostName, int], str]
-"""(host, index) of the cards that a run holds, with the run."""
+Reserved: TypeAlias = Mapping[tuple[HostName, int | str], str]
+"""(host, index) of the cards that a run holds, (host, uuid) of the slices, with the run."""
 _NONE: Reserved = {}
+MIG: Final = "MIG-"
+"""So begins the uuid of a slice, which has no other name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Card:
     """Who uses it, in a few words; None when nobody does."""
     obstacle: Obstacle | None = None
 
+    @property
+    def slice(self) -> str:
+        """The uuid of a slice of a card; empty for a whole one."""
+        return self.uuid if self.uuid.startswith(MIG) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -66,11 +73,37 @@ def free_mib(gpu: GpuSample) -> int | None:
 
 
 def candidates(sample: HostSample, wanted: Wanted, reserved: Reserved = _NONE) -> list[Card]:
-    """Every card of a host in the driver's order, each with the first thing that speaks against it."""
-    return [
-        _candidate(sample.host, gpu, wanted, reserved.get((sample.host, gpu.index)))
-        for gpu in sample.gpus
-    ]
+    """Every card of a host in the driver's order, each with the first thing that speaks against it.
+
+    Of a card that is split there are the slices: CUDA can use it in no other way.
+    """
+    found = []
+    for gpu in sample.gpus:
+        if gpu.mig and gpu.error is None:
+            found += _slices(sample.host, gpu, wanted, reserved)
+        else:
+            holder = reserved.get((sample.host, gpu.index))
+            found.append(_candidate(sample.host, gpu, wanted, holder))
+    return found
+
+
+def _slices(host: HostName, gpu: GpuSample, wanted: Wanted, reserved: Reserved) -> list[Card]:
+    """Who is on a slice is known to its host; from here a slice is busy when its memory is."""
+    bare = replace(gpu, util_pct=None, processes=(), mig=None, mig_instances=())
+    found = []
+    for one in gpu.mig_instances:
+        if one.uuid.startswith(MIG):
+            name = f"{gpu.name} {one.profile}".strip()
+            part = replace(
+                bare,
+                uuid=one.uuid,
+                name=name,
+                mem_used_mib=one.mem_used_mib,
+                mem_total_mib=one.mem_total_mib,
+            )
+            found.append(_candidate(host, part, wanted, reserved.get((host, one.uuid))))
+    unusable = _candidate(host, replace(bare, mem_used_mib=None), wanted, None)
+    return found or [replace(unusable, obstacle="absent", holder=None)]
 
 
 def _candidate(host: HostName, gpu: GpuSample, wanted: Wanted, run: str | None) -> Card:
@@ -113,6 +146,7 @@ def _obstacle(gpu: GpuSample, wanted: Wanted) -> Obstacle | None:
     if wanted.share or use != "busy":
         return None
     is_worked = bool(gpu.processes) or (gpu.util_pct or 0) > FREE_UTIL_PCT
+    is_worked = is_worked or gpu.uuid.startswith(MIG)
     return "held" if is_worked or wanted.min_free_mib is None else None
 
 
@@ -133,11 +167,7 @@ def place(hosts: Sequence[HostSample], wanted: Wanted, reserved: Reserved = _NON
 def _pick(cards: Sequence[Card], wanted: Wanted) -> tuple[Card, ...] | None:
     """The cards to take, in the driver's order, then others that would do in their place."""
     if wanted.indices is not None:
-        by_index = {card.index: card for card in cards}
-        named = [by_index.get(index) for index in wanted.indices]
-        if any(card is None or card.obstacle is not None for card in named):
-            return None
-        return tuple(card for card in named if card is not None)
+        return _named(cards, wanted.indices)
     free = [card for card in cards if card.obstacle is None]
     if wanted.count is None:
         return tuple(free) if free and len(free) == len(cards) else None
@@ -146,3 +176,16 @@ def _pick(cards: Sequence[Card], wanted: Wanted) -> tuple[Card, ...] | None:
     emptiest = sorted(free, key=lambda card: (-(card.free_mib or 0), card.index))
     first = sorted(emptiest[: wanted.count], key=lambda card: card.index)
     return (*first, *emptiest[wanted.count :])
+
+
+def _named(cards: Sequence[Card], indices: Sequence[int]) -> tuple[Card, ...] | None:
+    """A card for each index: of one that is split, its emptiest slice."""
+    left = [card for card in cards if card.obstacle is None]
+    picked = []
+    for index in indices:
+        found = [card for card in left if card.index == index]
+        if not found:
+            return None
+        picked.append(max(found, key=lambda card: card.free_mib or 0))
+        left.remove(picked[-1])
+    return tuple(picked)

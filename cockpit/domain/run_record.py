@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -95,6 +95,7 @@ class RunRecord:
             host=host,
             state=_VIEW_STATES[self.state],
             gpus=self.gpus,
+            slices=_slices(self.gpu_uuids),
             code=self.code,
             signal=self.signal,
             reason=self.reason,
@@ -114,6 +115,11 @@ class RunRecord:
             tags=self.tags,
             notes=self.notes,
         )
+
+
+def _slices(uuids: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(uuid if uuid.startswith("MIG-") else "" for uuid in uuids)
+    return found if any(found) else ()
 
 
 _VIEW_STATES: Mapping[HostRunState, RunState] = {

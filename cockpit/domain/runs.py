@@ -68,6 +68,8 @@ class RunView:
     """While queued, and after a wait in vain: who holds the cards, in its host's words."""
     position: int | None = None
     """While queued: whose turn it is, from 1."""
+    slices: tuple[str, ...] = ()
+    """For each of `gpus` the uuid of the slice that it has; nothing where all are whole cards."""
     leftover_pids: tuple[int, ...] = ()
     progress: Progress = field(default_factory=Progress)
     served: ServerSample | None = None

@@ -80,6 +80,8 @@ class LaunchPlan:
     """What the launcher made of the profile; secrets are names only."""
     acceptable: tuple[int, ...] = ()
     """Indices of the host's cards that would do, the best first: as many as `cards` are taken."""
+    slices: tuple[str, ...] = ()
+    """For each of `acceptable` the uuid of the slice that is meant; empty for a whole card."""
     queued: bool = False
     """No such card is free now: the run waits on the host, and `cards` are those it may get."""
     code: CodePlan | None = None

@@ -89,10 +89,18 @@ def _that_would_do(cards: Sequence[Card], wanted: Wanted | None) -> tuple[Card, 
     if wanted is None:
         return ()
     if wanted.indices is not None:
-        by_index = {card.index: card for card in cards}
-        named = tuple(by_index[index] for index in wanted.indices if index in by_index)
-        return named if len(named) == len(wanted.indices) else ()
-    alive = tuple(card for card in cards if card.obstacle != "lost" and _is_large(card, wanted))
+        named = tuple(
+            card
+            for index in wanted.indices
+            for card in cards
+            if card.index == index and card.obstacle not in ("lost", "absent")
+        )
+        return named if {card.index for card in named} == set(wanted.indices) else ()
+    alive = tuple(
+        card
+        for card in cards
+        if card.obstacle not in ("lost", "absent") and _is_large(card, wanted)
+    )
     return alive if alive and len(alive) >= (wanted.count or len(cards)) else ()
 
 

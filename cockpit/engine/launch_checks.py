@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from cockpit.config.profile import Profile
 from cockpit.domain.pipes import hides_the_exit_code
-from cockpit.domain.placement import Placement
+from cockpit.domain.placement import Card, Placement
 from cockpit.engine.api import Check
 from cockpit.engine.fleet import HostState
 from cockpit.engine.needs import host_needs
@@ -29,6 +32,25 @@ def launch_checks(
     if hides_the_exit_code(launch.argv):
         checks.append(Check("pipe_hides_code", "warning"))
     return tuple(checks)
+
+
+_DIVIDING = frozenset(
+    ("--tensor-parallel-size", "-tp", "--tp-size", "--tp_size", "--tp", "--num-shard")
+)
+
+
+def slice_checks(cards: Sequence[Card], launch: Launch) -> tuple[Check, ...]:
+    """What slices of cards (MIG) cannot do: a program sees one of them, and they exchange nothing."""
+    slices = [card for card in cards if card.slice]
+    words = [word for each in launch.argv for word in each.split("=", 1)]
+    divided = any(
+        word in _DIVIDING and after.isdigit() and int(after) > 1 for word, after in pairwise(words)
+    )
+    if slices and divided:
+        return (Check("mig_no_tensor_parallel", "warning", {"count": len(slices)}),)
+    if len(slices) > 1:
+        return (Check("mig_one_each", "warning", {"count": len(slices)}),)
+    return ()
 
 
 def _connected(state: HostState, for_cards: bool, is_up: bool) -> Check:

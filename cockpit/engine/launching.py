@@ -6,7 +6,7 @@ import asyncio
 import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, zip_longest
 
 from cockpit.config.hosts import HostSpec
 from cockpit.config.overrides import override_text
@@ -24,7 +24,7 @@ from cockpit.engine.around_checks import around_checks
 from cockpit.engine.choosing import candidate_hosts, hosts_with_room, queue_for, wanted_cards
 from cockpit.engine.code_planning import with_code
 from cockpit.engine.gang_plans import agreed, as_one, gang_specs, scripts_present
-from cockpit.engine.launch_checks import launch_checks
+from cockpit.engine.launch_checks import launch_checks, slice_checks
 from cockpit.engine.launch_script import script_text
 from cockpit.engine.masks import NAMES_NOTE
 from cockpit.engine.meeting import Meeting
@@ -181,10 +181,10 @@ class Launcher:
     def _reserved(self) -> Reserved:
         """Cards that a run holds, whether or not its processes use them yet."""
         return {
-            (view.host, index): str(view.run)
+            (view.host, slice_ or index): str(view.run)
             for view in self._book.all()
             if not view.ended and view.state != "queued"
-            for index in view.gpus
+            for index, slice_ in zip_longest(view.gpus, view.slices[: len(view.gpus)])
         }
 
     def _plan(
@@ -199,7 +199,8 @@ class Launcher:
         take = len(found.cards) if wanted is None else wanted.number(len(found.cards))
         cards = found.cards[:take]
         indices = tuple(card.index for card in cards)
-        launch = build(profile, replace(facts or LaunchFacts(), gpus=indices))
+        visible = tuple(card.slice or str(card.index) for card in cards)
+        launch = build(profile, replace(facts or LaunchFacts(), gpus=indices, visible=visible))
         return LaunchPlan(
             profile=profile,
             host=host.name,
@@ -221,10 +222,12 @@ class Launcher:
                     found,
                     is_up=self._is_up(host.name),
                 ),
+                *slice_checks(cards, launch),
                 *around_checks(profile, host),
             ),
             launch=launch,
             acceptable=tuple(card.index for card in found.cards),
+            slices=tuple(card.slice for card in found.cards),
             queued=found.queued,
         )
 
@@ -274,7 +277,8 @@ class Launcher:
         gpus = plan.profile.gpus
         uuids = self._uuids(plan.host)
         cards = tuple(
-            CardRequest(index, uuids.get(index, f"index-{index}")) for index in plan.acceptable
+            CardRequest(index, slice_ or uuids.get(index, f"index-{index}"))
+            for index, slice_ in zip_longest(plan.acceptable, plan.slices)
         )
         if gpus is None:
             return GpuRequest(cards=cards, count=len(plan.cards))

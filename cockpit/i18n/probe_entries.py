@@ -142,6 +142,24 @@ PROBE_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("Leave `| tee` out, or begin with `set -o pipefail` in bash."),),
     ),
+    "mig_one_each": Entry(
+        (
+            _(
+                "It gets {count} slices of MIG cards, and a program sees only the first slice that "
+                "it is given: start one run for each."
+            ),
+        )
+    ),
+    "mig_no_tensor_parallel": Entry(
+        (
+            _(
+                "Tensor parallel does not work across slices of MIG cards: they exchange nothing, "
+                "and a program sees one of them."
+            ),
+        ),
+        (),
+        (_("One slice that is large enough, or whole cards: `--set gpus.count=1`."),),
+    ),
     "cards_queued": Entry((_("No card is free now: it waits in the queue and starts by itself."),)),
     "launch_blocked": Entry((_("It cannot start like this."),)),
 }

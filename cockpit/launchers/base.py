@@ -28,6 +28,8 @@ class LaunchFacts:
 
     gpus: tuple[int, ...] = ()
     """The reserved cards; empty when the profile reserves none."""
+    visible: tuple[str, ...] = ()
+    """What CUDA is told of each: its index, of a slice the uuid. Empty: the indices."""
     home: str | None = None
     """The user's home folder on the host; None leaves a leading `~` for the host to expand."""
     free_port: int | None = None
@@ -171,7 +173,7 @@ def _cards_env(facts: LaunchFacts) -> dict[str, str]:
     """The reserved cards by NVML's own numbers; nothing when none is reserved."""
     if not facts.gpus:
         return {}
-    cards = ",".join(str(index) for index in facts.gpus)
+    cards = ",".join(facts.visible or map(str, facts.gpus))
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": cards}
 
 

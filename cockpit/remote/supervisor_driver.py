@@ -33,6 +33,7 @@ IDLE_SAMPLES, SAMPLE_GAP_S = 3, 0.2
 SETTLES_WITHIN_S = 3.0
 """A process that has just ended is listed for a moment more. Who waits in a queue looks again later anyway."""
 MAX_PROCESSES = 64
+MAX_SLICES = 16
 
 
 class CardStates:
@@ -118,6 +119,26 @@ def cards_of(nvml: "Any") -> "list[tuple[str, Any]]":
         except nvml.NVMLError:
             continue  # one that fell off; the others are there
         found.append((uuid.decode() if isinstance(uuid, bytes) else uuid, card))
+        found.extend(slices_of(nvml, card))
+    return found
+
+
+def slices_of(nvml: "Any", card: "Any") -> "list[tuple[str, Any]]":
+    """Of a card that is split (MIG); nothing for any other, and where the driver knows of none."""
+    found = []
+    try:
+        if nvml.nvmlDeviceGetMigMode(card)[0] != 1:
+            return []
+        most = nvml.nvmlDeviceGetMaxMigDeviceCount(card)
+    except nvml.NVMLError:
+        return []
+    for place in range(min(most, MAX_SLICES)):
+        try:
+            part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, place)
+            uuid = nvml.nvmlDeviceGetUUID(part)
+        except nvml.NVMLError:
+            continue
+        found.append((uuid.decode() if isinstance(uuid, bytes) else uuid, part))
     return found
 
 

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from cockpit.domain.models import GpuSample, HostName, HostSample, ProcessSample, RunId
-from cockpit.domain.placement import Wanted, candidates, place
+from cockpit.domain.models import (
+    GpuSample,
+    HostName,
+    HostSample,
+    MigInstance,
+    ProcessSample,
+    RunId,
+)
+from cockpit.domain.placement import Reserved, Wanted, candidates, place
 
 TOTAL = 24_000
 
@@ -60,7 +67,7 @@ def test_cards_that_would_do_as_well_follow_the_chosen_ones() -> None:
 
 def test_a_card_that_a_run_holds_is_not_free_before_the_run_uses_it() -> None:
     cards = host("a", card(0), card(1))
-    held = {(HostName("a"), 0): "qwen-1"}
+    held: Reserved = {(HostName("a"), 0): "qwen-1"}
     placement = place([cards], Wanted(1), held)
     assert [one.index for one in placement.cards] == [1]
     assert placement.candidates[0].holder == "qwen-1"
@@ -112,3 +119,47 @@ def test_everything_that_was_looked_at_is_reported() -> None:
     placement = place([host("a", card(0)), host("b", card(0), card(1))], Wanted(4))
     assert placement.host is None
     assert [(one.host, one.index) for one in placement.candidates] == [("a", 0), ("b", 0), ("b", 1)]
+
+
+# -- cards that are split ----------------------------------------------------------------------
+
+
+def split(index: int, *used: int | None, total: int = 10_000) -> GpuSample:
+    slices = tuple(
+        MigInstance(place, f"MIG-{index}-{place}", "1g.10gb", mib, total)
+        for place, mib in enumerate(used)
+    )
+    return card(index, 5_000, mig=True, mig_instances=slices)
+
+
+def slices(wanted: Wanted, *gpus: GpuSample, held: tuple[str, ...] = ()) -> list[str]:
+    reserved: Reserved = {(HostName("a"), uuid): "another" for uuid in held}
+    placement = place([host("a", *gpus)], wanted, reserved)
+    return [one.uuid for one in placement.cards[: wanted.number(len(placement.cards))]]
+
+
+def test_of_a_split_card_the_free_slices_are_chosen() -> None:
+    assert slices(Wanted(2), split(0, 20, 9_000, 20)) == ["MIG-0-0", "MIG-0-2"]
+    assert slices(Wanted(1), split(0, 20, 20), held=("MIG-0-0",)) == ["MIG-0-1"]
+    assert slices(Wanted(2), split(0, 20, 9_000)) == []
+
+
+def test_a_slice_counts_with_its_own_memory() -> None:
+    small, large = split(0, 20), split(1, 20, total=40_000)
+    assert slices(Wanted(1, min_free_mib=20_000), small, large) == ["MIG-1-0"]
+    assert slices(Wanted(1, min_free_mib=1_000), split(0, 6_000)) == []  # somebody is on it
+
+
+def test_whole_cards_and_slices_stand_side_by_side() -> None:
+    assert slices(Wanted(None), card(0), split(1, 20, 20)) == ["GPU-0", "MIG-1-0", "MIG-1-1"]
+
+
+def test_a_split_card_by_its_number_is_its_emptiest_slice() -> None:
+    assert slices(Wanted(indices=(1,)), card(0), split(1, 400, 20, 9_000)) == ["MIG-1-1"]
+    assert slices(Wanted(indices=(1, 1)), split(1, 400, 20)) == ["MIG-1-1", "MIG-1-0"]
+
+
+def test_a_split_card_without_slices_is_no_card() -> None:
+    (only,) = candidates(host("a", split(0)), Wanted(1))
+    assert only.obstacle == "absent"
+    assert slices(Wanted(1), split(0)) == slices(Wanted(1, share=True), split(0)) == []

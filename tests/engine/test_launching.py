@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cockpit.domain.incidents import Finding, Incident, Remedy
-from cockpit.domain.models import GpuSample, HostSample, ProcessSample
+from cockpit.domain.models import GpuSample, HostSample, MigInstance, ProcessSample
 from cockpit.domain.run_spec import RestartPolicy
 from cockpit.engine.launching import overrides_of
 from cockpit.engine.run_secrets import known_secrets, secret_values
@@ -191,3 +191,31 @@ def test_a_patch_travels_as_set_strings() -> None:
         "env.set.X=a b",
         "watch.oom=false",
     ]
+
+
+async def test_slices_of_a_split_card_go_by_their_uuids_and_say_what_they_cannot_do(
+    bench: Bench,
+) -> None:
+    slices = tuple(MigInstance(place, f"MIG-{place}", "1g.10gb", 20, 10_000) for place in range(3))
+    split = replace(card(0, 60), mig=True, mig_instances=slices)
+    bench.parts.fleet.record(sample(split), 0.0)
+    one = await live(bench).runs.plan(server(bench, GPUS + "count = 1\n"))
+    assert [choice.index for choice in one.cards] == [0] and one.slices == (
+        "MIG-0",
+        "MIG-1",
+        "MIG-2",
+    )
+    assert one.env_set["CUDA_VISIBLE_DEVICES"] == "MIG-0"
+    assert [check.code for check in one.checks if check.verdict == "warning"] == []
+    spec = await bench.runs.specify(one)
+    assert spec.gpus is not None
+    assert [(each.index, each.uuid) for each in spec.gpus.cards] == [
+        (0, "MIG-0"), (0, "MIG-1"), (0, "MIG-2"),
+    ]  # fmt: skip
+    two = await bench.runs.plan(server(bench, GPUS + "count = 2\n"))
+    plain = await bench.runs.plan(bench.profile("p", "true", GPUS + "count = 2\n"))
+    codes = [
+        [check.code for check in plan.checks if check.verdict == "warning"] for plan in (two, plain)
+    ]
+    assert codes == [["mig_no_tensor_parallel"], ["mig_one_each"]]
+    assert two.env_set["CUDA_VISIBLE_DEVICES"] == "MIG-0,MIG-1"

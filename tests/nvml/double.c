@@ -23,6 +23,7 @@
  *   `gpu 3 xid 79 2`: an Xid for the event set at that second.
  * Faults: `gpu 3 sleep FIELD MS`, `gpu 3 hang FIELD [FROM_S]`; FIELD may be any or proc.
  * Processes: `gpu 3 proc PID MIB [C|G|B]` (compute, graphics, both); MIB may be n/a or end with B.
+ *   A fourth word is the slice that it runs on; the list of a slice names its own alone.
  * MIG: `gpu 3 mig 1` and `gpu 3 instance 1g.10gb TOTAL_MIB USED_MIB` for each slice.
  */
 #include "scenario.h"
@@ -470,19 +471,23 @@ typedef struct { u32 pid; u64 bytes; u32 gi, ci; } Info2;
 typedef struct { u32 pid; u64 bytes; u32 gi, ci; u64 protected_bytes; } Info535;
 typedef struct { u32 pid; u64 bytes; } Info1;
 
+static int listed(Proc *p, int kind, int slice) {
+  return (p->kinds & kind) && (slice < 0 || p->slice < 0 || p->slice == slice);
+}
 static Ret list(void *d, int kind, int version, u32 *room, void *out) {
   Gpu *g = ((Device *)d)->gpu;
   Ret ret = alive(g, PROC);
   if (ret || (ret = g->value[PROC].kind == 1 ? g->value[PROC].code : OK)) return ret;
   u32 count = 0, size = *room;
-  for (int i = 0; i < g->procs; i++) count += (g->proc[i].kinds & kind) != 0;
+  int slice = ((Device *)d)->slice;
+  for (int i = 0; i < g->procs; i++) count += listed(&g->proc[i], kind, slice);
   *room = count;
   if (count == 0) return OK;
   if (size < count || !out) return TOOSMALL;
   count = 0;
   for (int i = 0; i < g->procs; i++) {
     Proc *p = &g->proc[i];
-    if (!(p->kinds & kind)) continue;
+    if (!listed(p, kind, slice)) continue;
     if (version == 1) ((Info1 *)out)[count] = (Info1){p->pid, p->bytes};
     else if (version == 3 && S.r535) ((Info535 *)out)[count] = (Info535){p->pid, p->bytes, ~0u, ~0u, 0};
     else ((Info2 *)out)[count] = (Info2){p->pid, p->bytes, ~0u, ~0u};

@@ -41,7 +41,7 @@ static const double DEFAULTS[FIELDS] = {
 };
 
 typedef struct { int kind, code, sleep_ms; double a, b, c, hang_from; } Value; /* kind: 0 number 1 code 2 wave 3 ramp */
-typedef struct { u32 pid; u64 bytes; int kinds; } Proc;
+typedef struct { u32 pid; u64 bytes; int kinds, slice; } Proc;
 typedef struct { u32 xid; double at; int told; } Xid;
 struct Gpu;
 typedef struct Device { int slice; struct Gpu *gpu; } Device; /* slice -1: the card itself */
@@ -129,6 +129,7 @@ static void set_value(Value *v, char *words) {
 
 static void gpu_line(Gpu *g, char *word, char *rest) {
   char one[64], two[64], kinds[8] = "C";
+  int slice = -1;
   double at;
   int f = field_of(word), ms;
   if (!strcmp(word, "name")) snprintf(g->name, sizeof g->name, "%s", rest);
@@ -146,8 +147,9 @@ static void gpu_line(Gpu *g, char *word, char *rest) {
     Xid *x = &g->xid[g->xids++];
     if (x->xid != (u32)ms || x->at != at) x->told = 0;
     x->xid = ms, x->at = at;
-  } else if (!strcmp(word, "proc") && sscanf(rest, "%63s %63s %7s", one, two, kinds) >= 2 && g->procs < PROCS) {
+  } else if (!strcmp(word, "proc") && sscanf(rest, "%63s %63s %7s %d", one, two, kinds, &slice) >= 2 && g->procs < PROCS) {
     Proc *p = &g->proc[g->procs++];
+    p->slice = slice;
     p->pid = (u32)strtoul(one, NULL, 10), p->bytes = size_of(two);
     p->kinds = *kinds == 'G' ? 2 : *kinds == 'B' ? 3 : 1;
   } else if (!strcmp(word, "instance") && g->slices < SLICES) {

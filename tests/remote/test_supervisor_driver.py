@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -137,3 +138,40 @@ async def test_a_card_that_a_stranger_computes_on_is_not_taken(
         assert f"GPU 0: pid {stranger.pid}" in told and "GPU 1: 60 % busy" in told
         await agent.start(shell("a-3", "exit 4", gpus=GpuRequest(cards, 2, share=True)))
         assert (await ended(agent, "a-3")).gpus == (0, 1)
+
+
+@pytest.mark.nvml
+async def test_a_slice_that_nobody_is_on_is_taken_and_locked_by_its_uuid(
+    agent: RunAgent, tmp_path: Path
+) -> None:
+    """The queue, the processes and the memory are each slice's own; the job sees its uuid."""
+    scenario = Scenario(tmp_path / "scenario")
+    scenario.lines = scenario.path.read_text().splitlines()
+    tails = [line.split()[-1][4:] for line in scenario.lines if " uuid " in line]
+    slices = tuple(Card(0, f"MIG-{place:02x}{tails[0]}") for place in range(3))
+    sizes = ("3g.40gb 40000 20", "1g.10gb 10000 20", "1g.10gb 10000 20")
+    scenario.say("gpu 0 mig 1", *(f"gpu 0 instance {size}" for size in sizes))
+    show = "echo $CUDA_VISIBLE_DEVICES"
+    waits = f"{show}; echo $$ >$HOME/job; exec sleep 600"
+    try:
+        with bystander() as stranger:
+            scenario.say(f"gpu 0 proc {stranger.pid} 900 C 0")
+            await agent.start(shell("a-1", waits, gpus=GpuRequest(slices, 1)))
+            held = await agent.status(RunId("a-1"))
+            assert (held.gpus, held.gpu_uuids) == ((0,), (slices[1].uuid,))
+            assert held.view(HostName("here")).slices == (slices[1].uuid,)
+            with pytest.raises(NotNow) as refused:
+                await agent.start(shell("a-2", show, gpus=GpuRequest(slices, 2)))
+            told = str(refused.value.facts["holders"])
+            assert f"GPU 0: pid {stranger.pid}" in told and "GPU 0: a-1" in told
+            with pytest.raises(NotNow) as small:
+                await agent.start(shell("a-2", show, gpus=GpuRequest(slices[2:], 1, 20_000)))
+            assert "9980 MiB free" in str(small.value.facts["holders"])
+            await agent.start(shell("a-3", show, gpus=GpuRequest(slices, 1)))
+            assert (await ended(agent, "a-3")).gpu_uuids == (slices[2].uuid,)
+        await agent.stop(RunId("a-1"), int_s=0.0, term_s=0.0)
+        (log,) = tmp_path.glob("**/v1/*/a-1/log")
+        assert log.read_text() == f"{slices[1].uuid}\n"
+    finally:
+        for one in slices:
+            Path(f"/dev/shm/cockpit-{os.geteuid()}/gpu-{one.uuid}.lock").unlink(missing_ok=True)
