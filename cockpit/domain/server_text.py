@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import inf
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cockpit.domain.server_names import (
@@ -160,4 +160,4 @@ def _first(by_name: _Named, candidates: Iterable[str]) -> tuple[str, list[float]
 
 
 def _sound(values: Iterable[float]) -> list[float]:
-    return [value for value in values if isfinite(value) and 0 <= value <= _LARGEST]
+    return [value for value in values if 0 <= value <= _LARGEST]  # a NaN is neither

@@ -199,7 +199,7 @@ class ServerWatch:
         still = last is not None and now.tokens_total == last.tokens_total and now.running > 0
         if not still:
             self._moved_s = now.at_s
-        is_early = now.at_s - (self._begun_s or now.at_s) < EARLY_S
+        is_early = self._begun_s is None or now.at_s - self._begun_s < EARLY_S
         for_s = now.at_s - self._moved_s
         facts: dict[str, FactValue] = {"for_s": round(for_s), "running": now.running}
         is_stalled = for_s >= (STALL_EARLY_S if is_early else STALL_S)

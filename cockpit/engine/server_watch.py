@@ -39,6 +39,9 @@ class Cadence:
     answer_s: float = 5.0
 
 
+CADENCE: Final = Cadence()
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a server tells how it does."""
@@ -69,7 +72,7 @@ class ServerWatcher:
     def __init__(self, parts: EngineParts, book: RunBook, cadence: Cadence | None = None) -> None:
         self._parts = parts
         self._book = book
-        self._cadence = cadence or Cadence()
+        self._cadence = cadence or CADENCE
         self._servers: dict[RunId, _Server] = {}
         self._out_of_reach: dict[RunId, ServerWatch] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
@@ -126,6 +129,7 @@ class ServerWatcher:
 
     async def _look(self, server: _Server) -> Look:
         look = await self._metrics(server)
+        server.was_up = server.was_up or look == "ok"
         if look != "ok" or self._now_s() - server.asked_health_s >= self._cadence.health_every_s:
             server.asked_health_s = self._now_s()
             health = await self._health(server)
@@ -133,8 +137,7 @@ class ServerWatcher:
                 look = health
             elif look == "errors" and health == "ok":
                 look = "unknown"  # it lives, and has no metrics for us
-        if look in ("ok", "unknown"):
-            server.was_up = True
+        server.was_up = server.was_up or look == "unknown"
         if server.was_up and (look == "errors" or look == "silent"):
             why: Literal["errors", "silent"] = "errors" if look == "errors" else "silent"
             self._hear(server.view, server.watch.failed(self._now_s(), why))
