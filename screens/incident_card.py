@@ -11,6 +11,7 @@ from cockpit.domain.units import duration_text, price_text
 from cockpit.i18n import _
 from cockpit.i18n.fact_words import facts_text
 from cockpit.i18n.messages import IncidentText, describe_incident
+from cockpit.i18n.pulse_texts import sureness_text
 from cockpit.screens.incident_became import became_paras
 from cockpit.screens.incident_evidence import TEXT_LIMIT, Contexts, evidence_paras
 from cockpit.screens.incident_proof import LABEL, proof_paras
@@ -44,7 +45,7 @@ def card_paras(
     words = describe_incident(incident)
     rows = [_title(engine, incident, words, look), BLANK]
     rows += _what(incident, words, engine)
-    rows.append(heading(_("Why we think so")))
+    rows.append(_why_heading(incident))
     if words.cause:
         rows.append(para(safe_line(words.cause, TEXT_LIMIT), indent=_BODY))
     rows += evidence_paras(incident, contexts or {}, look, indent=_BODY, hang=hang)
@@ -120,8 +121,14 @@ def _what(incident: Incident, words: IncidentText, engine: EngineApi) -> list[Pa
     return [*rows, BLANK]
 
 
+def _why_heading(incident: Incident) -> Para:
+    """With how sure we are, where the detector says so."""
+    sure = sureness_text(incident.finding.facts)
+    return Para(((_("Why we think so"), "strong"), (f"   {sure}" if sure else "", "muted")))
+
+
 def _facts(incident: Incident, hang: int) -> list[Para]:
-    told = ("eta_s", "eta_low_s", "eta_high_s")
+    told = ("eta_s", "eta_low_s", "eta_high_s", "confidence")
     facts = {name: value for name, value in incident.finding.facts.items() if name not in told}
     if not facts:
         return []

@@ -46,11 +46,21 @@ class Entry:
         one = self.incident
         return self.is_earlier or one.state in SETTLED or bool(one.mute)
 
-    def row(self, now_s: float) -> IncidentRow:
+    def row(self, now_s: float, *, is_timeline: bool = False) -> IncidentRow:
         title = safe_line(title_of(self.incident.finding))
         when = moment(self.incident.opened_s, now_s)
         when = when[:5] if when.count(":") == 2 else when
-        return IncidentRow(self.incident, title, when, self.key if self.is_earlier else "")
+        until = self._over(now_s) if is_timeline else ""
+        name = self.key if self.is_earlier else ""
+        return IncidentRow(self.incident, title, when, name, until)
+
+    def _over(self, now_s: float) -> str:
+        """When it was over, as far as that is known."""
+        one = self.incident
+        if one.state not in SETTLED or not one.steps or one.steps[-1].what != one.state:
+            return ""
+        at = moment(one.steps[-1].at_s, now_s)
+        return at[:5] if at.count(":") == 2 else at
 
 
 ORDERS.update(

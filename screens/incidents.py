@@ -126,7 +126,10 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
         self._entries = {one.key: one for one in shown}
         rows, now_s = self.query_one("#incidents", RowList), self.engine.wall_s()
         rows.show(
-            [one.row(now_s) for one in in_order(shown, self._order)],
+            [
+                one.row(now_s, is_timeline=self._order == "t")
+                for one in in_order(shown, self._order)
+            ],
             empty=self._empty_words(everyone, len(listed)),
         )
         if self.wanted_key is not None:

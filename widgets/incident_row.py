@@ -44,6 +44,8 @@ class IncidentRow:
     """As the list writes it; the clock's hours and minutes where it is empty."""
     name: str = ""
     """The key in the list, where it is not the incident's own: one of an earlier session."""
+    until: str = ""
+    """When it was over, where the list tells times."""
 
     @property
     def key(self) -> str:
@@ -83,4 +85,4 @@ class IncidentRow:
         incident = self.incident
         count = f"x{incident.count}" if incident.count > 1 else ""
         state = _("muted") if incident.mute and not self.name else state_words(incident)
-        return " ".join(part for part in (count, state) if part)
+        return " ".join(part for part in (count, state, self.until) if part)

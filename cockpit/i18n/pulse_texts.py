@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from cockpit.i18n import _ as translate
 from cockpit.i18n.sentences import N_ as _
 
 SURENESS: Final[dict[str, str]] = {
@@ -14,7 +16,7 @@ SURENESS: Final[dict[str, str]] = {
 
 PULSE_TITLES: Final[dict[str, str]] = {
     "hang_spinning": _("Stuck in a collective"),
-    "hang_blocked": _("Stuck, and nothing works"),
+    "hang_blocked": _("Stuck: nothing computes"),
     "hang_disk": _("Stuck on a disk"),
     "hang_gone": _("Its processes are gone from the GPU"),
     "server_stuck": _("The server makes no tokens"),
@@ -32,7 +34,7 @@ PULSE_TITLES: Final[dict[str, str]] = {
     "slow_unknown": _("Steps take longer than at first"),
     "swings_ranks": _("Ranks wait for one another in every step"),
     "swings_alone": _("The GPU pauses in every step"),
-    "idle_server": _("A server that nobody asks"),
+    "idle_server": _("A server without requests"),
     "idle_cpu": _("The GPU is idle while the CPU works"),
     "idle_host": _("A host that is paid for and idle"),
 }
@@ -48,8 +50,14 @@ PULSE_SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "starved": (
         _("{wait_pct} % of each step waits for data, {util_pct} % use"),
+        _("{util_pct} % use, {throttled_pct} % of the CPU quota's periods cut short"),
+        _("{util_pct} % use, {workers_blocked} of {workers} workers wait for the disk"),
+        _("{util_pct} % use, {iowait_pct} % of the CPU waits for a disk"),
+        _("{util_pct} % use, {net_mib_s} MiB/s come in all the time"),
         _("{util_pct} % use, {workers_busy} of {workers} workers at a full core, {cores} cores"),
+        _("{util_pct} % use, load {load} on {cores} cores"),
         _("{util_pct} % use, the main process at {main_cpu_pct} % CPU"),
+        _("{util_pct} % use, {workers} workers and none at a full core"),
         _("{util_pct} % use at {power_pct} % of the power limit"),
         _("{slower_pct} % slower, {step_ms} ms a step, {usual_ms} ms at first"),
         _("{low_pct} to {high_pct} % use, {share_pct} % of each step of {step_ms} ms low"),
@@ -152,7 +160,10 @@ PULSE_REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "compile_steps": (_("Fewer, larger kernels: torch.compile, CUDA graphs, a larger batch."),),
     "log_less": (_("Call .item() and log less often: each waits for the card."),),
-    "py_spy_top": (_("See what the main process does: `py-spy top --pid PID`."),),
+    "py_spy_top": (
+        _("See what the main process does: `py-spy top --pid {pid}`."),
+        _("See what the main process does: `py-spy top`."),
+    ),
     "compare_rank_times": (
         _("Compare the ranks' own compute times: the slowest one makes the others wait."),
     ),
@@ -166,3 +177,9 @@ PULSE_REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "release_host": (_("Give the host back on the platform's page if nothing follows."),),
     "start_next_run": (_("Start what comes next: `cockpit run PROFILE --host HOST`."),),
 }
+
+
+def sureness_text(facts: Mapping[str, object]) -> str:
+    """How sure a detector is, in a word; empty where it does not say."""
+    known = SURENESS.get(str(facts.get("confidence", "")))
+    return translate(known) if known else ""

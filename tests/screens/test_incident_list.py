@@ -47,6 +47,7 @@ async def test_by_time_the_newest_is_first() -> None:
         found = keys(app)
         assert found[0] == OOM_KEY and found[-1].startswith(OLD)
         assert "newest first" in app.text
+        assert "recovered 21:06" in app.text
 
 
 @pytest.mark.parametrize("order", ["u", "t", "h", "f"])

@@ -215,3 +215,12 @@ async def test_the_leak_is_chosen_by_its_key() -> None:
         screen.select(LEAK_KEY)
         await pilot.pause()
         assert screen.chosen is not None and screen.chosen.family == "leak"
+
+
+async def test_how_sure_the_detector_is_stands_beside_its_reasons() -> None:
+    engine = storied()
+    finding = replace(oom().finding, facts={"confidence": "likely", "tried_mib": 7})
+    engine.incidents.put(replace(oom(), finding=finding))
+    async with cockpit(engine, "3") as (app, _pilot):
+        assert "Why we think so   likely" in app.text
+        assert "confidence" not in story(app)
