@@ -85,6 +85,9 @@ def _dispatch(args: argparse.Namespace) -> int:
     if args.command == "demo":
         _need_screen()
         return _demo(args.hosts)
+    if args.command == "replay" and not (args.json or args.redact):
+        _need_screen()
+        return _call("cockpit replay", "cockpit.replay_app", "run_replay", args.file)
     words = f"{args.command} {getattr(args, 'action', '')}".strip()
     module = HEADLESS_MODULES.get(words, HEADLESS_MODULES[args.command])
     return _call(f"cockpit {words}", f"cockpit.headless.{module}", "main", args)

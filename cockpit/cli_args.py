@@ -76,7 +76,7 @@ def _runs(add: Add) -> None:
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
     logs.add_argument(
         "--from", type=_byte_offset, default=None, dest="from_byte", metavar="BYTE",
-        help="start at this byte",
+        help="start at this byte; -10000 is 10,000 bytes before the end",
     )  # fmt: skip
 
     for name, text in (
@@ -117,7 +117,6 @@ def _hosts(add: Add) -> None:
 
 
 def _watching(add: Add) -> None:
-    """`journal` and `replay` are parsed and not listed: this version does not have them."""
     status = _json(add("status", help="every host and card, once"))
     _host(status)
     status.add_argument("--watch", action="store_true", help="again with every sample")
@@ -127,10 +126,16 @@ def _watching(add: Add) -> None:
         "--memory", metavar="CSV", help="the leak detector on lines of t_s,used_mib[,total_mib]"
     )
     scan.add_argument("--fail-on", choices=("fatal", "warning", "notice"), metavar="SEVERITY")
-    journal = _json(add("journal"))
+    journal = _json(add("journal", help="what is remembered of a host: runs, incidents"))
     journal.add_argument("host", metavar="HOST")
-    replay = _json(add("replay"))
-    replay.add_argument("file", metavar="FILE")
+    words = "play a recording of the flight recorder on the screen"
+    replay = _json(add("replay", help=words, description=words))
+    replay.add_argument(
+        "file", metavar="FILE", help="a path, or a name in the folder recordings of COCKPIT_HOME"
+    )
+    replay.add_argument(
+        "--redact", metavar="OUT", help="write a copy without names of hosts, users and addresses"
+    )
 
 
 def _desk(add: Add) -> None:
@@ -199,7 +204,8 @@ def _gpu_list(text: str) -> tuple[int, ...]:
 
 
 def _byte_offset(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
     return int(text)
 

@@ -16,15 +16,18 @@ from textual.widgets import Static
 from cockpit.domain.incidents import Incident
 from cockpit.domain.occupancy import Sums
 from cockpit.i18n import _
+from cockpit.screens.replay import replay_facts
 from cockpit.widgets.footer_bar import FooterBar, KeyHint, mode_hints
 from cockpit.widgets.header_line import HeaderFacts, HeaderLine
 from cockpit.widgets.incident_strip import IncidentStrip
 from cockpit.widgets.look import Look
 from cockpit.widgets.options import UiOptions
+from cockpit.widgets.replay_line import ReplayLine
 
 if TYPE_CHECKING:
     from cockpit.engine.api import EngineApi
     from cockpit.engine.events import Event
+    from cockpit.engine.playback import Playback
     from cockpit.widgets.text_pane import Para
 
 PULL_S = 0.25
@@ -77,6 +80,8 @@ class CockpitScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield HeaderLine()
+        if self._playback is not None:
+            yield ReplayLine()
         with Vertical(id="body"):
             yield from self.compose_body()
         yield IncidentStrip()
@@ -93,6 +98,17 @@ class CockpitScreen(Screen[None]):
     @property
     def look(self) -> Look:
         return services(self).look
+
+    @property
+    def _playback(self) -> Playback | None:
+        """What is moved in a replay; None where the hosts are real."""
+        return getattr(self.engine, "replay", None)
+
+    def look_again(self) -> None:
+        """Time was moved: everything anew, paused or not."""
+        self._summed_s = None
+        self.show_frame()
+        self.pull()
 
     def pull(self) -> None:
         """Take what changed from the stores. Called at most 4 times a second, only while current."""
@@ -145,6 +161,8 @@ class CockpitScreen(Screen[None]):
             incidents, self._sums, second, self._pause_words() or self.header_note()
         )
         self.query_one(HeaderLine).show(facts)
+        if self._playback is not None:
+            self.query_one(ReplayLine).show(replay_facts(self._playback))
 
     def strip_incidents(self, incidents: Sequence[Incident]) -> Sequence[Incident]:
         """Those that the strip may show here; a screen that shows some itself leaves them out."""

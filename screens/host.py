@@ -12,6 +12,7 @@ from textual.containers import Horizontal
 from cockpit.domain.models import GpuSample, HostName, HostSample, ProcessSample
 from cockpit.domain.text import safe_line
 from cockpit.engine.fleet import HostState, history_key
+from cockpit.errors import CockpitError
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
@@ -242,10 +243,14 @@ class HostScreen(HostActions, CockpitScreen):
             )
         )
         name = dict(SIGNALS).get(answer or "")
-        if name is not None:
+        if name is None:
+            return
+        try:
             await self.engine.signal_process(
                 self._host_name, process.pid, process.started_ticks, name
             )
+        except CockpitError as error:
+            self._explain(error.code, dict(error.facts), title=_named(process))
 
 
 def _named(process: ProcessSample) -> str:

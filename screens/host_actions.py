@@ -76,7 +76,11 @@ class HostActions(Screen[None]):
         host = self._host()
         if host is None:
             return
-        why = lend_terminal(self.app, services(self).engine.shell_argv(host))
+        try:
+            why = lend_terminal(self.app, services(self).engine.shell_argv(host))
+        except CockpitError as error:
+            self._explain(error.code, dict(error.facts), title=safe_line(host))
+            return
         if why is not None:
             self.app.notify(safe_line(why), severity="warning", markup=False)
 
@@ -113,7 +117,11 @@ class HostActions(Screen[None]):
         state = services(self).engine.fleet.hosts.get(host)
         cards = state.latest.gpus if state is not None and state.latest is not None else ()
         uuid = next((gpu.uuid for gpu in cards if gpu.index == card), "")
-        text = uuid or " ".join(map(shlex.quote, services(self).engine.shell_argv(host)))
+        try:
+            text = uuid or " ".join(map(shlex.quote, services(self).engine.shell_argv(host)))
+        except CockpitError as error:
+            self._explain(error.code, dict(error.facts), title=safe_line(host))
+            return
         self.app.copy_to_clipboard(safe_line(text))
         self.app.notify(_("copied {text}").format(text=safe_line(text)), timeout=3, markup=False)
 

@@ -16,6 +16,7 @@ from cockpit.i18n import _
 ESSENTIAL_IDS = ("back", "quit", "palette", "help")
 _SCREEN_MODULES = (
     "fleet", "host", "runs", "run", "incidents", "launch", "desk", "first_start", "host_key", "help",
+    "replay",
 )  # fmt: skip
 _FROM_IME = {
     "、": "/",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Final, get_args
 
-from cockpit.domain.models import HostName, HostSample, LinkState
+from cockpit.domain.models import HostName, HostSample, LinkState, RunId
 from cockpit.domain.recording import BadLine, Frame, number_of, parsed, text_of
 from cockpit.domain.wire import SampleDecoder
 from cockpit.engine.events import (
@@ -46,6 +47,9 @@ class ReplayPlayer:
         self.runs = ReplayRunBook()
         self.logs = ReplayLogs()
         self.position = 0
+        self.on_log: Callable[[RunId, HostName | None, Told], None] = lambda run, host, told: None
+        """Hears each piece of a log."""
+        self.on_sample: Callable[[HostSample, float], None] = lambda sample, at_s: None
         self._frames = recording.frames
         self._fleet = fleet
         self._bus = bus
@@ -84,8 +88,7 @@ class ReplayPlayer:
         self.runs.clear()
         self.logs.clear()
         for host in self._fleet.hosts:
-            self._fleet.hosts[host] = HostState(host)
-            self._fleet.update(host)
+            self._fleet.update(host, **_nothing_known(host))
 
     def _apply(self, frame: Frame) -> None:
         apply = self._kinds.get(frame.kind)
@@ -113,6 +116,7 @@ class ReplayPlayer:
         decoded = decoder.feed(json.dumps(told.get("line")).encode())
         if isinstance(decoded, HostSample):
             self._fleet.record(decoded, frame.at_s)
+            self.on_sample(decoded, frame.at_s)
             state = self._fleet.hosts[host]
             if state.link == "connecting":
                 self._fleet.set_link(host, "live" if decoded.gpus else "degraded")
@@ -167,6 +171,7 @@ class ReplayPlayer:
         data = log_data(told)
         if run is not None and _is_place(offset) and _is_place(number) and data:
             self.logs.of(run).feed(offset, number, data, frame.at_s)  # type: ignore[arg-type]
+            self.on_log(run, frame.host, told)
 
     def _note(self, frame: Frame, told: Told) -> None:
         run, event = as_run(told.get("run")), read_note(told)
@@ -182,6 +187,16 @@ class ReplayPlayer:
     def _restarted(self, frame: Frame, told: Told) -> None:
         if frame.host is not None:
             self._publish(HostRestarted(frame.host, frame.at_s))
+
+
+def _nothing_known(host: HostName) -> dict[str, object]:
+    """The fields of a state as they are at first; the state itself may be in screens' hands."""
+    blank = HostState(host)
+    return {
+        each.name: getattr(blank, each.name)
+        for each in fields(HostState)
+        if each.name not in ("host", "version")
+    }
 
 
 def _is_place(value: object) -> bool:

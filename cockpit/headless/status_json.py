@@ -34,7 +34,7 @@ def status_object(spec: HostSpec, state: HostState, now_s: float) -> JsonObject:
         "mem_used_mib": sample.mem_used_mib if sample else None,
         "mem_total_mib": sample.mem_total_mib if sample else None,
         "disks": _disks(sample) if sample else [],
-        "gpus": [_gpu(gpu) for gpu in sample.gpus] if sample else [],
+        "gpus": [gpu_object(gpu) for gpu in sample.gpus] if sample else [],
     }
 
 
@@ -45,7 +45,7 @@ def _disks(sample: HostSample) -> list[JsonValue]:
     ]
 
 
-def _gpu(gpu: GpuSample) -> JsonObject:
+def gpu_object(gpu: GpuSample) -> JsonObject:
     return {
         "index": gpu.index,
         "uuid": gpu.uuid or None,
