@@ -61,6 +61,18 @@ def own_processes(beat: Beat) -> tuple[ProcessSample, ...]:
     return marked or tuple(process for process in listed.values() if process.run is None)
 
 
+def main_pid(beat: Beat) -> int | None:
+    """Its process on the card that is used least: of ranks that wait, the one that they wait for."""
+    ours = {process.pid for process in own_processes(beat) if process.visible}
+    found = [
+        (gpu.util_pct or 0, process.pid)
+        for gpu in beat.cards
+        for process in gpu.processes
+        if process.pid in ours
+    ]
+    return min(found)[1] if found else None
+
+
 def foreign_pids(beat: Beat) -> frozenset[int]:
     """On its cards, and known to be another's."""
     ours = {process.pid for process in own_processes(beat)}

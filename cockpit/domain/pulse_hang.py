@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from cockpit.domain.incidents import Evidence, FactValue, Finding, Severity
-from cockpit.domain.pulse_beat import Beat
+from cockpit.domain.pulse_beat import Beat, main_pid
 from cockpit.domain.pulse_state import PulseState, card_line, made, proc_line, rounded, word
 from cockpit.domain.pulse_windows import Window
 
@@ -129,6 +129,7 @@ def _finding(
         "power_w": rounded(last.mid("power")),
         "usual_w": rounded(usual),
         "cpu_pct": rounded(last.mid("cpu")),
+        "main_pid": main_pid(beat),
     }
     severity: Severity = "fatal" if signals >= 2 else "warning"
     return made("hang", SIGNATURE, severity, code, facts, _REMEDIES[code])

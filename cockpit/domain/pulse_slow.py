@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from cockpit.domain.incidents import Evidence, FactValue, Finding, Severity
-from cockpit.domain.pulse_beat import Beat, foreign_pids
+from cockpit.domain.pulse_beat import Beat, foreign_pids, main_pid
 from cockpit.domain.pulse_state import PulseState, card_line, made, proc_line, rounded, word
 from cockpit.domain.pulse_windows import Window
 
@@ -47,6 +47,7 @@ def slow(state: PulseState, beat: Beat) -> Finding | None:
         "util_pct": rounded(windows[-1].mid("util")),
         "power_w": rounded(windows[-1].mid("power")),
         "usual_w": rounded(state.base_power),
+        "main_pid": main_pid(beat),
     }
     severity: Severity = "warning" if min(ratios) > levels.slow_warning else "notice"
     return made("starved", SIGNATURE, severity, cause, facts, _REMEDIES[cause])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from cockpit.domain.incidents import Evidence, FactValue, Finding, Severity
-from cockpit.domain.pulse_beat import Beat
+from cockpit.domain.pulse_beat import Beat, main_pid
 from cockpit.domain.pulse_levels import Levels
 from cockpit.domain.pulse_state import PulseState, card_line, made, proc_line, rounded, word
 from cockpit.domain.pulse_windows import Window
@@ -27,6 +27,25 @@ _REMEDIES: Final = {
     "starved_data": ("more_workers", "prefetch_more", "local_copy"),
     "starved_unknown": ("more_workers", "compile_steps", "py_spy_top"),
 }
+_READINGS: Final = {
+    "workers": "workers",
+    "workers_busy": "workers_busy",
+    "workers_blocked": "workers_blocked",
+    "main_cpu_pct": "main_cpu",
+    "iowait_pct": "iowait",
+    "throttled_pct": "throttled",
+    "net_mib_s": "net_in",
+    "load": "load",
+}
+_FACTS: Final = {
+    "starved_quota": ("throttled_pct", "workers"),
+    "starved_cpu": ("workers", "workers_busy", "load"),
+    "starved_network": ("net_mib_s",),
+    "starved_python": ("main_cpu_pct",),
+    "starved_workers": ("workers",),
+    "starved_disk": ("workers", "workers_blocked", "iowait_pct"),
+}
+"""What shows each cause."""
 
 
 def starved(state: PulseState, beat: Beat) -> Finding | None:
@@ -57,22 +76,14 @@ def _finding(state: PulseState, beat: Beat, windows: list[Window], waits: bool) 
     if cause == "starved_unknown" and waits:
         cause = "starved_data"
     sure = "certain" if waits else word(signals)
-    share = last.mid("data_share")
     facts: dict[str, FactValue | None] = {
         "confidence": sure,
         "util_pct": rounded(last.mid("util")),
         "power_pct": rounded(_percent(last.mid("power_share"))),
-        "wait_pct": rounded(_percent(share)),
-        "workers": rounded(last.mid("workers")),
-        "workers_busy": rounded(last.mid("workers_busy")),
-        "workers_blocked": rounded(last.mid("workers_blocked")),
-        "main_cpu_pct": rounded(last.mid("main_cpu")),
-        "iowait_pct": rounded(last.mid("iowait")),
-        "throttled_pct": rounded(last.mid("throttled")),
-        "net_mib_s": rounded(last.mid("net_in")),
-        "disk_mib_s": rounded(last.mid("disk_in")),
+        "wait_pct": rounded(_percent(last.mid("data_share"))),
         "cores": cores_of(beat),
-        "cards": len(beat.cards) or None,
+        "main_pid": main_pid(beat),
+        **{name: rounded(last.mid(_READINGS[name])) or None for name in _FACTS.get(cause, ())},
     }
     severity: Severity = "notice" if sure == "possible" else "warning"
     return made("starved", SIGNATURE, severity, cause, facts, _REMEDIES[cause])

@@ -184,7 +184,7 @@ def proc_line(window: Window, at_s: float) -> tuple[Evidence, ...]:
     parts = [
         f"{label} {value:.0f}{unit}"
         for name, label, unit in _SHOWN
-        if (value := window.mid(name)) is not None
+        if (value := window.mid(name)) is not None and (value >= 0.5 or name == "main_cpu")
     ]
     return (Evidence(at_s, "proc", ", ".join(parts)),) if parts else ()
 

@@ -96,6 +96,12 @@ def _kill_orphan(code: str, facts: Facts) -> Remedy:
     return Remedy(code, {"pid": pid} if isinstance(pid, int) else {})
 
 
+def _main_pid(code: str, facts: Facts) -> Remedy:
+    """The process to look at first."""
+    pid = facts.get("main_pid")
+    return Remedy(code, {"pid": pid} if isinstance(pid, int) else {})
+
+
 def _to_what_is_free(code: str, facts: Facts) -> Remedy:
     free, total = _number(facts, "free_mib"), _number(facts, "total_mib")
     if not free or not total:
@@ -154,6 +160,8 @@ _MAKERS: Final[dict[str, Callable[[str, Facts], Remedy]]] = {
     "expandable_segments": _expandable,
     "pick_empty_card": _empty_card,
     "kill_orphan": _kill_orphan,
+    "py_spy": _main_pid,
+    "py_spy_top": _main_pid,
     "lower_utilisation_to_free": _to_what_is_free,
     "raise_utilisation": _raise_utilisation,
     "lower_utilisation": _lower_utilisation,

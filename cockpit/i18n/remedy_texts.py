@@ -251,7 +251,10 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     "check_fabric": (_("Look at the network: link flaps, InfiniBand state."),),
     "master_reachable": (_("Check that MASTER_ADDR and its port can be reached from every node."),),
     "other_master_port": (_("Another --master-port, if this one is taken."),),
-    "py_spy": (_("See where it stands: `py-spy dump` on every rank."),),
+    "py_spy": (
+        _("See where it stands: `py-spy dump --pid {pid}`, and the same on every rank."),
+        _("See where it stands: `py-spy dump` on every rank."),
+    ),
     "read_first_error": (_("Read the first exception above; this line only follows from it."),),
     "restart_run": (_("Start the run again."),),
     "resume_checkpoint": (_("Resume from the last good checkpoint."),),
