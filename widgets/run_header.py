@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from cockpit.domain.runs import RunView
+from cockpit.domain.server_sample import ServerSample
 from cockpit.domain.text import cut_middle, safe_line
 from cockpit.domain.units import duration_text, mib_pair_text
 from cockpit.i18n import _
@@ -24,6 +25,7 @@ from cockpit.widgets.run_words import (
     state_word,
     step_text,
 )
+from cockpit.widgets.serving_words import kv_role, kv_text, speed_text, time_text
 
 LOSS_CELLS = 12
 _GAP = 3
@@ -128,6 +130,8 @@ def progress(look: Look, facts: RunFacts) -> list[Part]:
     """How far, how fast, how well, how much; only what the log or the host told."""
     view, told = facts.view, facts.view.progress
     parts: list[Part] = []
+    if view.served is not None:
+        parts += serving(look, view.served)
     if step := step_text(view):
         words = step if step.startswith(("step", "epoch")) else _("step {step}").format(step=step)
         parts.append([(words, look.text), ("  " + percent_text(view), look.strong)])
@@ -140,13 +144,30 @@ def progress(look: Look, facts: RunFacts) -> list[Part]:
         parts.append(part)
     if told.step_s is not None:
         parts.append([(f"{told.step_s:.2f} s/step", look.text)])
-    if told.tokens_s is not None:
+    if told.tokens_s is not None and view.served is None:
         parts.append([(f"{told.tokens_s:.0f} tokens/s", look.text)])
     if facts.mem_total_mib is not None and not view.ended:
         pair = mib_pair_text(facts.mem_used_mib, facts.mem_total_mib)
         parts.append(_labelled(look, _("memory"), pair))
     if facts.cost:
         parts.append([(facts.cost, look.text)])
+    return parts
+
+
+def serving(look: Look, served: ServerSample) -> list[Part]:
+    """What a server says of itself, in place of steps and loss."""
+    parts: list[Part] = []
+    if speed := speed_text(served):
+        parts.append([(speed, look.strong)])
+    if served.running is not None:
+        parts.append(_labelled(look, _("in work"), str(served.running)))
+    if served.waiting is not None:
+        style = look.warn if served.waiting else look.text
+        parts.append([(_("waiting") + " ", look.muted), (str(served.waiting), style)])
+    if kv := kv_text(served):
+        parts.append([("KV ", look.muted), (kv, getattr(look, kv_role(served)))])
+    if served.ttft_p95_s is not None:
+        parts.append(_labelled(look, _("first token p95"), time_text(served.ttft_p95_s)))
     return parts
 
 

@@ -20,6 +20,7 @@ from cockpit.widgets.run_words import (
     state_word,
     step_text,
 )
+from cockpit.widgets.serving_words import speed_text
 
 _STATE, _SINCE, _STEP, _RUN = 11, 9, 14, 14
 _GAP = 2
@@ -97,6 +98,8 @@ class RunRow:
         line.add(" " * _GAP).add(self.elapsed.rjust(_SINCE))
         if columns.step:
             text = " ".join(filter(None, (step_text(view), percent_text(view))))
+            if view.served is not None:
+                text = speed_text(view.served) or text
             if len(text) > columns.step:
                 text = percent_text(view)
             line.add(" " * _GAP).add(text.rjust(columns.step))
