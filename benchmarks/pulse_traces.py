@@ -146,7 +146,7 @@ class _Player:
                 self.bytes += 90
         if act.log and act.step_s is None:
             self.bytes += 40
-        moves = self.marks.moves + act.moves + (act.phase not in ("", self.marks.phase))
+        moves = self.marks.moves + act.moves
         bad = self.marks.bad_losses + 1 if act.loss != act.loss else 0
         stuck = self.marks.stuck_reports + 1 if act.running and not act.tokens_s else 0
         self.marks = Marks(moves, act.phase, bad, stuck)
@@ -272,6 +272,8 @@ SICK: Final[tuple[Trace, ...]] = (
     Trace("starved later", (WORK, replace(LOW, worker_cpu=99.0)), "starved-input", "starved_cpu"),
     Trace("starved and mended", (WORK, CROWDED, WORK), "starved-input", "starved_cpu", closes=True),
     Trace("starved, seldom logged", (replace(CROWDED, every=25, seconds=900),), "starved-input", "starved_cpu"),
+    Trace("starved, with an inner bar", (replace(CROWDED, moves=True),), "starved-input", "starved_cpu"),
+    Trace("starved, and says that it loads", (replace(CROWDED, phase="load"),), "starved-input", "starved_cpu"),
     Trace("a little slower", (WORK, Act(700, step_s=1.32, power=500)), "slow-steps"),
     Trace("much slower", (WORK, Act(700, step_s=1.9, power=430)), "slow-steps", "slow_waiting"),
     Trace("hot", (WORK, Act(700, step_s=1.4, power=420, throttle=("thermal_hw",))), "slow-steps", "slow_throttled"),

@@ -83,9 +83,7 @@ class ProgressReader:
             self.marks = replace(self.marks, moves=self.marks.moves + 1)
         word = _PHASE.search(text[:400])
         if word is not None:
-            phase = _PHASES[word[1].lower()[:4]]
-            moves = self.marks.moves + (phase != self.marks.phase)
-            self.marks = replace(self.marks, phase=phase, moves=moves)
+            self.marks = replace(self.marks, phase=_PHASES[word[1].lower()[:4]])
 
     def _mark(self, said: Said, before: Progress) -> None:
         """A loss that is none, a server that makes nothing; a step ends whatever was done beside it."""

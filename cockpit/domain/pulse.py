@@ -113,7 +113,8 @@ class RunPulse:
                 del self._open[rule.name]
                 yield PulseSignal("close", known.finding)
             return
-        if known is None or _is_news(known, finding, beat.at_s, self.levels.again_s):
+        again_s = self.levels.lasting_again_s if rule.by_window else self.levels.again_s
+        if known is None or _is_news(known, finding, beat.at_s, again_s):
             self._open[rule.name] = _Open(finding, beat.at_s)
             yield PulseSignal("open", finding, rule.evidence(self._state, beat))
 

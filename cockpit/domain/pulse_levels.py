@@ -28,7 +28,9 @@ class Levels:
     hold_s: float = 180.0
     """[pub] What is slow or starved is so for three windows before it is told."""
     again_s: float = 100.0
-    """What is open is told anew so often, with the numbers of now."""
+    """A hang that is open is told anew so often: what ends it is joined with it within two minutes."""
+    lasting_again_s: float = 300.0
+    """And so often all else, with the numbers of now."""
     gap_s: float = 15.0
     """Without a sample for longer, what was in between was not seen and counts for nothing."""
 

@@ -54,7 +54,7 @@ class PulseState:
         if self.began_s is None:
             self.began_s = at_s
         progress = beat.progress
-        done, aside = self.steps.feed(at_s, progress.step, beat.stepped, beat.marks)
+        done, aside = self.steps.feed(at_s, progress.step, beat.marks)
         self.steps.pace(beat.stepped, self.levels)
         cards = beat.cards
         values = vitals(beat, cards)

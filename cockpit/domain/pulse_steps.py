@@ -38,28 +38,36 @@ class StepClock:
     _skipped_s: float = 0.0
     _mark: tuple[int, float] | None = None
     _moves: int | None = None
+    _phase: str = ""
+    _step_s: float | None = None
     _is_mixed: bool = False
     """Something else was done since the mark: the time until the next step is no step's."""
     _outliers: int = 0
 
-    def feed(
-        self, at_s: float, step: int | None, stepped: tuple[int, float] | None, marks: Marks
-    ) -> tuple[int, bool]:
+    def feed(self, at_s: float, step: int | None, marks: Marks) -> tuple[int, bool]:
         """Take the counters of now; (steps done since the last time, whether something else moved)."""
-        aside = self._moves is not None and marks.moves != self._moves or bool(marks.phase)
-        if self._moves is not None and marks.moves != self._moves:
+        others = self._moves is not None and marks.moves != self._moves
+        if others or marks.phase not in ("", self._phase):
             self.moved_s = at_s
-        self._moves = marks.moves
-        self._is_mixed = self._is_mixed or aside
+        self._moves, self._phase = marks.moves, marks.phase
         before, self.step = self.step, step
-        if self.moved_s is None:
-            self.moved_s = at_s
+        if self.moved_s is None or self._step_s is None:
+            self.moved_s = self._step_s = at_s
+        aside = self._is_aside(at_s, others, marks.phase)
+        self._is_mixed = self._is_mixed or aside
         if step is None or before is None or step == before:
             return 0, aside
         if self.has_moved and not aside:
-            self.gaps.append(at_s - self.moved_s)
-        self.moved_s, self.has_moved = at_s, True
+            self.gaps.append(at_s - self._step_s)
+        self.moved_s = self._step_s = at_s
+        self.has_moved = True
         return max(1, step - before), aside
+
+    def _is_aside(self, at_s: float, others: bool, phase: str) -> bool:
+        """Something else is done in place of steps; what a tool says or draws within each step is part of it."""
+        if not others and phase in ("", "load"):
+            return False
+        return at_s - (self._step_s or at_s) > 2 * max(LEAST_SPAN_S / 2, self.gap_s())
 
     def pace(self, stepped: tuple[int, float] | None, levels: Levels) -> None:
         """Measure what was done since the last measure."""
@@ -114,4 +122,6 @@ class StepClock:
         """Nobody saw this time: it does not count as standing, nor as a step's."""
         if self.moved_s is not None:
             self.moved_s += gap_s
+        if self._step_s is not None:
+            self._step_s += gap_s
         self._mark = None
