@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
-from cockpit.config.overrides import override_text
 from cockpit.domain.incidents import Finding, Incident
 from cockpit.i18n import english
 from cockpit.i18n.messages import describe_incident
@@ -57,8 +57,14 @@ def incident_text(incident: Incident) -> str:
         lines.append(f"  why: {text.cause}")
     for number, remedy in enumerate(text.remedies, 1):
         lines.append(f"  {number}. {remedy.text}")
-        lines += [
-            f"     --set {shlex.quote(override_text(key, value))}"
-            for key, value in (remedy.patch or {}).items()
-        ]
+        lines += ["     " + text for text in set_options(remedy.patch)]
     return "\n".join(lines)
+
+
+def set_options(patch: Mapping[str, object] | None) -> list[str]:
+    """A profile change as options of `cockpit run`, quoted for a shell."""
+    if not patch:
+        return []
+    from cockpit.config.overrides import override_text  # pydantic, which most incidents do without
+
+    return [f"--set {shlex.quote(override_text(key, value))}" for key, value in patch.items()]

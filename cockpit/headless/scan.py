@@ -13,7 +13,7 @@ from cockpit.domain.incidents import SEVERITIES, Finding
 from cockpit.domain.scan import Scanner
 from cockpit.domain.text import safe_line
 from cockpit.errors import DataError, StorageError, UsageError
-from cockpit.headless.incident_line import finding_fields
+from cockpit.headless.incident_line import finding_fields, set_options
 from cockpit.i18n import _
 from cockpit.i18n.messages import describe_incident
 
@@ -131,13 +131,5 @@ def text_of(finding: Finding) -> str:
         lines.append(f"    {text.cause}")
     for number, remedy in enumerate(text.remedies, 1):
         lines.append(f"    {number}. {remedy.text}")
-        lines += [
-            f"       --set {key}={_toml(value)}" for key, value in (remedy.patch or {}).items()
-        ]
+        lines += ["       " + text for text in set_options(remedy.patch)]
     return "\n".join(lines)
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value!r}" if isinstance(value, str) and " " in value else str(value)

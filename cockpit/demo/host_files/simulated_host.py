@@ -51,13 +51,14 @@ def _overlaid(
 
 def _numbers(facts: dict[str, Any]) -> dict[str, Any]:
     total = int(facts["ram_mib"])
-    wave = math.sin(2.0 * math.pi * _real_time() / 41.0)
+    wave = math.sin(2.0 * math.pi * (_real_time() / 41.0 + total % 97 / 97.0))
+    busy = 4 + total // 1024 % 9
     return {
         "mem_total_mib": total,
-        "mem_used_mib": int(total * 0.17 + 20.0 * wave),
+        "mem_used_mib": int(total * (8 + busy) / 100 + 20.0 * wave),
         "swap_total_mib": 0,
         "swap_used_mib": 0,
-        "cpu_pct": round(9.0 + 3.0 * wave, 1),
+        "cpu_pct": round(busy + 2.0 * wave, 1),
         "steal_pct": 0.0,
         "iowait_pct": 0.2,
         "load1": round(0.7 + 0.2 * wave, 2),
@@ -73,4 +74,4 @@ def _numbers(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _disk(facts: dict[str, Any]) -> dict[str, Any]:
     total = int(facts["disk_mib"])
-    return {"total_mib": total, "free_mib": int(total * 0.42), "inodes_free_pct": 91.0}
+    return {"total_mib": total, "free_mib": int(total * (29 + total % 31) / 100), "inodes_free_pct": 91.0}
