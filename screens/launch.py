@@ -217,12 +217,15 @@ class LaunchScreen(ProfileActions):
     def _show_cards(self, plan: LaunchPlan | None) -> None:
         """The plan's cards; without one all that can be seen, so that one may pick another."""
         cards = self.query_one("#cards", RowList)
-        chosen = set() if plan is None else {(card.host, card.index) for card in plan.cards}
+        chosen = (
+            set() if plan is None else {(card.host, card.index, card.slice) for card in plan.cards}
+        )
         shown = known_cards(self.engine) if plan is None else plan.candidates
         cells = min(28, max((len(f"{one.host}:{one.index}") for one in shown), default=8))
         rows = [
-            CardRow(card, (card.host, card.index) in chosen, cells, *self._price(card.host))
+            CardRow(card, key in chosen, cells, *self._price(card.host))
             for card in shown
+            for key in [(card.host, card.index, card.slice)]
         ]
         cards.show(rows, empty=_("this profile reserves no card"))
         cards.styles.height = max(3, min(len(rows) + 2, self.size.height // 3))

@@ -45,6 +45,8 @@ class CardChoice:
     total_mib: int | None
     holder: str | None = None
     """Who uses it: a run's name, user:command, or None when it is free."""
+    slice: str = ""
+    """The uuid of a slice of a card that is split; empty for a whole card."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -313,7 +313,8 @@ def _least_free_mib(plan: LaunchPlan, said: int | None, share: bool) -> int | No
 
 
 def _choice(card: Card) -> CardChoice:
-    return CardChoice(card.host, card.index, card.name, card.free_mib, card.total_mib, card.holder)
+    memory = card.free_mib, card.total_mib
+    return CardChoice(card.host, card.index, card.name, *memory, card.holder, card.slice)
 
 
 def _notes(launch: Launch, secrets: Mapping[str, str]) -> dict[str, str]:

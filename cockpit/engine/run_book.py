@@ -67,7 +67,7 @@ class RunBook:
             if view == before:
                 return view
         self._put(view)
-        if before is None or (before.state, before.attempt) != (view.state, view.attempt):
+        if before is None or _is_news(before, view):
             self._on_change(view, before)
         return view
 
@@ -131,6 +131,12 @@ class RunBook:
         self._runs[view.run] = view
         self._sorted = None
         self._version += 1
+
+
+def _is_news(before: RunView, view: RunView) -> bool:
+    """A hook after the job is `stopping` too: that somebody asks for a stop meanwhile is another matter."""
+    is_asked = view.state == "stopping" and (before.by, view.by) == (None, "cockpit")
+    return is_asked or (before.state, before.attempt) != (view.state, view.attempt)
 
 
 def _age(view: RunView) -> float:

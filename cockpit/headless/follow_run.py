@@ -207,6 +207,8 @@ class RunFollowing:
         view = record.view(self._host)
         if view.started_s is not None:
             await self._tell_started()
+        if record.signals or record.reason == "cancelled":  # a stop that was over before we looked
+            await self._tell.state("run.stopping", view)
         await self._tell.ended(view)
         status = view.exit_status
         return int(ExitCode.NOT_NOW) if status is None else status

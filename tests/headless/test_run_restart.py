@@ -63,6 +63,25 @@ async def test_a_hook_after_the_job_is_not_told_as_a_stop(desk: Desk) -> None:
     assert done.code == 0 and "run.stopping" not in done.names, done.names
 
 
+async def test_a_stop_of_the_hook_after_the_job_is_told_to_every_follower_once(desk: Desk) -> None:
+    after = "touch hook; while :; do sleep 0.05; done"
+    path = desk.profile("hook", "echo x; exit 4", f"[hooks]\nafter = '{after}'\n")
+    first = await desk.start("run", path, "--json")
+    await until(lambda: (desk.user / "hook").exists(), "the hook runs")
+    (run,) = desk.runs("hook")
+    second = await desk.start("attach", run, "--json")
+    assert second.stdout is not None
+    begun = await second.stdout.readline()
+    assert b'"run.started"' in begun
+    assert (await desk.call("stop", run)).code == 0
+    for follower in (first, second):
+        done = await desk.end_of(follower)
+        assert done.code == 4
+        assert done.names.count("run.stopping") == 1, done.names
+        assert done.names[-2:] == ["run.stopping", "run.exited"], done.names
+        assert (done.events[-1]["code"], done.events[-1]["by"]) == (4, "job")
+
+
 async def test_a_supervisor_that_dies_is_replaced_while_we_follow(desk: Desk) -> None:
     script = f"echo up; while [ ! -e {desk.folder}/go ]; do sleep 0.05; done; exit 42"
     process = await desk.start("run", desk.profile("care", script))
