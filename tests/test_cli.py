@@ -100,7 +100,8 @@ def test_the_version() -> None:
         ["run", "p", "--gpus", "0,0"],
         ["run", "p", "--det"],
         ["run", "p", "--nonsense"],
-        ["logs", "r", "--from", "-1"],
+        ["logs", "r", "--from", "-"],
+        ["logs", "r", "--from", "--1"],
         ["logs", "r", "--from", "x"],
         ["hosts", "trust"],
         ["fit", "--for", "nothing"],
@@ -132,6 +133,7 @@ def test_a_dash_is_stdin_and_a_byte_is_a_number() -> None:
     assert parse(["scan", "-", "--json"]).file == "-"
     args = parse(["logs", "r", "-f", "--from", "12"])
     assert (args.run, args.follow, args.from_byte) == ("r", True, 12)
+    assert parse(["logs", "r", "--from", "-10000"]).from_byte == -10_000
 
 
 def run_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:

@@ -75,8 +75,9 @@ async def say_what_is_missing(
 async def print_copy(copy: LocalCopy, report: RunReport, offset: int) -> Printed:
     masker = await masker_of(copy.path.parent, "")
     report.about(copy.run, copy.host, masker)
-    await report.jump(offset)
     mirror, masked = Mirror(copy.path), masker.stream()
+    offset = offset if offset >= 0 else max(0, mirror.size + offset)
+    await report.jump(offset)
     cursor: LogCursor[None] = LogCursor(mirror, offset)
     missing: list[Missing] = []
     try:

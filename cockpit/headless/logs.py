@@ -6,6 +6,7 @@ import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 
 from cockpit.config.paths import Home
 from cockpit.domain.masking import Masker
@@ -68,8 +69,11 @@ async def _print(
 ) -> None:
     masker = await runs_of(engine).masker(view.run)
     report.about(view.run, view.host, masker)
-    printer = _Printer(engine, report, masker, offset)
-    await report.jump(offset)
+    printer = _Printer(engine, report, masker, max(0, offset))
+    if offset < 0:
+        find = partial(_count_back, back=-offset)
+        await _over_lost_links(engine, view.run, view.host, printer, find)
+    await report.jump(printer.offset)
     work = _follow if follow else _print_once
     await _over_lost_links(engine, view.run, view.host, printer, work)
     await printer.finish()
@@ -124,6 +128,11 @@ async def _over_lost_links(
         except LinkLost:
             await printer.say("run_link_lost", {"host": host, "run": run})
             await asyncio.sleep(TICK_S)
+
+
+async def _count_back(agent: HostAgent, run: RunId, printer: _Printer, *, back: int) -> None:
+    """Begin so many bytes before the end that the log has now."""
+    printer.offset = max(0, (await agent.read(run, 0, 0)).size - back)
 
 
 async def _print_once(agent: HostAgent, run: RunId, printer: _Printer) -> None:

@@ -78,6 +78,8 @@ async def test_into_a_pipe_the_output_is_the_jobs_to_the_byte(desk: Desk) -> Non
     assert printed.out == data + data and printed.code == 0
     part = await desk.call("logs", "bytes", "--from", "1000")
     assert part.out == (data + data)[1000:]
+    last = await desk.call("logs", "bytes", "--from", "-1000")
+    assert last.out == (data + data)[-1000:]
     attached = await desk.call("attach", "bytes")
     assert attached.out == data + data and attached.code == 0
 

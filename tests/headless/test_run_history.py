@@ -55,15 +55,18 @@ async def test_commands_on_a_run_whose_host_is_gone_do_what_can_be_done_without_
     (ended,) = desk.runs("done")
     alive = await desk.detached(desk.profile("alive", "sleep 600"))
     desk.hosts(ANOTHER)
-    wait, logs, attach, stop, lost = await asyncio.gather(
+    wait, logs, last, all_of_it, attach, stop, lost = await asyncio.gather(
         desk.call("wait", "done", "--json"),
         desk.call("logs", "done"),
+        desk.call("logs", "done", "--from", "-3"),
+        desk.call("logs", "done", "--from", "-300"),
         desk.call("attach", ended[:-1]),
         desk.call("stop", ended),
         desk.call("wait", alive),
     )
     assert (wait.code, wait.events[0]["state"]) == (3, "exited")
     assert (logs.code, logs.out) == (0, b"hello\n")
+    assert (last.out, all_of_it.out) == (b"lo\n", b"hello\n")
     assert "not in hosts.toml" in logs.err and "all of its log is here" in logs.err
     assert "had ended when here was last heard" in wait.err
     assert (attach.code, attach.out) == (3, b"hello\n") and "ended with code 3" in attach.err
