@@ -247,6 +247,7 @@ SERVER: Final = Act(600, util=70, power=400, step_s=None, running=4, tokens_s=90
 UNASKED: Final = replace(
     SERVER, seconds=900, util=0, power=90, tokens_s=0.0, running=0, log=False, main_cpu=2.0
 )
+HALF: Final = replace(WORK, util_of=(97, 97, 0, 0))
 FEW: Final = replace(LOW, workers=1, worker_cpu=50.0, main_cpu=20.0)
 CROWDED: Final = replace(LOW, worker_cpu=99.0)
 LONGER: Final = Act(1500, step_s=2.1, power=500, tokens_s=8900.0)
@@ -283,6 +284,7 @@ SICK: Final[tuple[Trace, ...]] = (
     Trace("left on", (WORK, replace(DEAD, seconds=1500, main_cpu=60.0)), "idle-cards", "idle_cpu"),
     Trace("a server nobody asks", (SERVER, replace(UNASKED, seconds=1500)), "idle-cards", "idle_server", serving=True),
     Trace("never began", (replace(DEAD, seconds=1400, main_cpu=1.0),), "idle-cards", "idle_run", stepped=False),
+    Trace("two of four cards", (replace(HALF, seconds=1500),), "idle-cards", "idle_some", cards=4),
     Trace("diverged", (WORK, Act(60, loss=float("nan"))), "nan-reported"),
 )  # fmt: skip
 
@@ -315,6 +317,7 @@ LOOK_ALIKES: Final[tuple[Trace, ...]] = (
     Trace("idle server", (SERVER, UNASKED), serving=True),
     Trace("silent script", (replace(DEAD, seconds=1100),), stepped=False),
     Trace("stuck start", (replace(DEAD, seconds=2000, starting=True),)),
+    Trace("two of four cards for a while", (replace(HALF, seconds=900), WORK), cards=4),
     Trace("short swings", (replace(WORK, seconds=1800, step_s=1.0, dips=0.2),)),
     Trace("end of a run", (WORK, replace(SAVE, seconds=300, phase="save"), replace(DEAD, seconds=200))),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Final
 
 from cockpit.domain.incidents import Evidence, FactValue, Finding, Severity
 from cockpit.domain.models import HostSample
-from cockpit.domain.pulse_beat import Beat
+from cockpit.domain.pulse_beat import Beat, main_pid
 from cockpit.domain.pulse_levels import LEVELS, Levels
 from cockpit.domain.pulse_state import PulseState, made, proc_line, rounded
 
@@ -19,10 +19,13 @@ _BUSY_CORES: Final = 0.5
 def idle(state: PulseState, beat: Beat) -> Finding | None:
     """The finding while no card of it has done anything for as long as `[watch] idle` allows."""
     levels, since_s = state.levels, state.quiet_since_s
-    if levels.idle_s is None or beat.is_starting or since_s is None or not beat.cards:
-        return None
     windows = state.windows.last(1)
-    if not windows or beat.at_s - since_s < levels.idle_s:
+    if levels.idle_s is None or beat.is_starting or not beat.cards or not windows:
+        return None
+    unused = state.unused(beat.at_s, levels.idle_s)
+    if unused:
+        return _some(beat, unused, levels.idle_s)
+    if since_s is None or beat.at_s - since_s < levels.idle_s:
         return None
     last = windows[-1]
     if (last.mid("net_in") or 0.0) >= levels.traffic_mib_s:
@@ -33,6 +36,7 @@ def idle(state: PulseState, beat: Beat) -> Finding | None:
         "for_min": round((beat.at_s - since_s) / 60),
         "cards": len(beat.cards),
         "cpu_pct": rounded(last.mid("cpu")),
+        "main_pid": main_pid(beat),
         **_price(beat.at_s - since_s, beat.price_per_h, beat.currency),
     }
     severity: Severity = "warning" if cause == "idle_run" else "notice"
@@ -44,8 +48,18 @@ def idle(state: PulseState, beat: Beat) -> Finding | None:
     return made("idle", SIGNATURE, severity, cause, facts, remedies)
 
 
+def _some(beat: Beat, unused: int, for_s: float) -> Finding:
+    """Of the cards that it reserved, some are left alone."""
+    facts: dict[str, FactValue | None] = {
+        "unused": unused,
+        "cards": len(beat.cards),
+        "for_min": round(for_s / 60),
+    }
+    return made("idle", SIGNATURE, "notice", "idle_some", facts, ("use_all_cards", "fewer_cards"))
+
+
 def idle_over(state: PulseState, beat: Beat) -> bool:
-    return state.quiet_since_s is None
+    return state.quiet_since_s is None and not state.unused(beat.at_s, state.levels.idle_s or 0.0)
 
 
 def idle_evidence(state: PulseState, beat: Beat) -> tuple[Evidence, ...]:

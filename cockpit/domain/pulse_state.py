@@ -41,6 +41,8 @@ class PulseState:
     """Others' processes that were on its cards while the baseline was made."""
     quiet_since_s: float | None = None
     """Since when no card of it did anything."""
+    busy_s: dict[int, float] = field(default_factory=dict)
+    """When each card of it did something last."""
     swings: deque[float] = field(default_factory=lambda: deque(maxlen=SWING_READINGS))
     swing_step_s: float | None = None
     _bytes: int | None = None
@@ -57,7 +59,8 @@ class PulseState:
         done, aside = self.steps.feed(at_s, progress.step, beat.marks)
         self.steps.pace(beat.stepped, self.levels)
         cards = beat.cards
-        values = vitals(beat, cards)
+        used = self._used(cards, at_s)
+        values = vitals(beat, used or cards)
         values["working"], values["spinning"] = self._at_work(cards)
         baseline_s, step_s = self.steps.baseline_s(self.levels), self.steps.step_s()
         if baseline_s and step_s and not self.steps.is_basing(self.levels):
@@ -75,6 +78,7 @@ class PulseState:
         self.swings.clear()
         self.heard_s = None if self.heard_s is None else self.heard_s + gap_s
         self.quiet_since_s = None
+        self.busy_s.clear()
 
     # -- what the rules ask ----------------------------------------------------------------
 
@@ -104,6 +108,23 @@ class PulseState:
 
     def usual_power(self) -> float | None:
         return median(self.normal_power) if self.normal_power else None
+
+    def unused(self, at_s: float, for_s: float) -> int:
+        """How many of its cards did nothing for so long while others of it worked."""
+        lately = [at_s - busy_s for busy_s in self.busy_s.values()]
+        return (
+            sum(span_s >= for_s for span_s in lately) if min(lately, default=for_s) < for_s else 0
+        )
+
+    def _used(self, cards: tuple[GpuSample, ...], at_s: float) -> tuple[GpuSample, ...]:
+        """Those that did something lately: a card that is reserved and left alone says nothing of the steps."""
+        known = {gpu.index for gpu in cards}
+        self.busy_s = {index: busy_s for index, busy_s in self.busy_s.items() if index in known}
+        for gpu in cards:
+            is_busy = gpu.util_pct is None or gpu.util_pct > self.levels.quiet_util_pct
+            if is_busy or gpu.index not in self.busy_s:
+                self.busy_s[gpu.index] = at_s
+        return tuple(gpu for gpu in cards if at_s - self.busy_s[gpu.index] <= self.levels.window_s)
 
     def _at_work(self, cards: Iterable[GpuSample]) -> tuple[float, float]:
         """How many cards work, and how many only spin in a kernel that waits."""

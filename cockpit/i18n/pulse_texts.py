@@ -35,6 +35,7 @@ PULSE_TITLES: Final[dict[str, str]] = {
     "swings_ranks": _("Ranks wait for one another in every step"),
     "swings_alone": _("The GPU pauses in every step"),
     "idle_server": _("A server without requests"),
+    "idle_some": _("Some of the run's GPUs do nothing"),
     "idle_cpu": _("The GPU is idle while the CPU works"),
     "idle_host": _("A host that is paid for and idle"),
 }
@@ -64,6 +65,7 @@ PULSE_SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
         _("{util_pct} % use"),
     ),
     "idle": (
+        _("{unused} of {cards} GPUs for more than {for_min} min"),
         _("{cards} GPUs for {for_min} min, {cost} {currency} at {price_per_h} an hour"),
         _("{cards} GPUs for {for_min} min"),
     ),
@@ -126,6 +128,7 @@ PULSE_CAUSES: Final[dict[str, str]] = {
     ),
     "idle_run": _("The run lives, and none of its cards does anything."),
     "idle_cpu": _("The run computes on the CPU alone, with its cards reserved and paid for."),
+    "idle_some": _("The run reserved these cards and uses only some of them."),
     "idle_server": _("The server is up and gets no requests."),
     "idle_host": _("No run of yours is on this host and none of its cards does anything."),
 }
@@ -172,6 +175,8 @@ PULSE_REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "no_sync": (_("With accumulation: exchange only in the last micro-step (no_sync)."),),
     "stop_the_run": (_("Stop it if it is not needed: `cockpit stop`."),),
+    "use_all_cards": (_("Start one process for each card (nproc_per_node, num_processes)."),),
+    "fewer_cards": (_("Ask for as many cards as it uses ([gpus] count)."),),
     "smaller_host": (_("Move it to a smaller or a cheaper host."),),
     "prepare_elsewhere": (_("Prepare data on a host without a GPU, before the run."),),
     "release_host": (_("Give the host back on the platform's page if nothing follows."),),
