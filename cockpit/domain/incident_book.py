@@ -13,6 +13,7 @@ from cockpit.domain.episode import INHIBITS
 from cockpit.domain.incident_kin import (
     ALSO_INHIBITS,
     GREW,
+    LASTING,
     MOST_EVIDENCE,
     OPEN_STATES,
     STATE_ORDER,
@@ -203,7 +204,7 @@ class IncidentBook:
             if amended or rank_of(finding) <= rank_of(before.finding)
             else before.finding,
             last_s=at_s,
-            count=before.count if amended else before.count + 1,
+            count=before.count if amended or _still(before, finding) else before.count + 1,
             state=state,
             state_why=before.state_why if state == before.state else "",
             evidence=joined(before.evidence, () if amended else tuple(evidence)),
@@ -250,6 +251,11 @@ class IncidentBook:
             )
             del self._incidents[oldest.key]
             self._opened.pop(oldest.key, None)
+
+
+def _still(before: Incident, finding: Finding) -> bool:
+    """A condition that lasts, told anew with the numbers of now."""
+    return finding.family in LASTING and finding.offset is None and before.state in OPEN_STATES
 
 
 def _is_known(known: Incident, finding: Finding, is_live: bool) -> bool:

@@ -41,6 +41,10 @@ FOREBODES: Final[Mapping[str, Family]] = {
 ONCE_A_HOST: Final = frozenset({"disk_low"})
 """What a run's supervisor and the host's own numbers may both say."""
 GREW: Final = "grew_until_full"
+LASTING: Final[frozenset[Family]] = frozenset(
+    {"leak", "near_full", "starved", "idle", "hang", "kv_cache"}
+)
+"""What instruments see for as long as it is so: told again it is still the same one."""
 
 
 @dataclass(frozen=True, slots=True)

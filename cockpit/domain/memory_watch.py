@@ -80,10 +80,11 @@ class MemoryWatch:
         if series is None:
             if len(self._series) >= MOST_SERIES:
                 return
-            run = reading.process.run if reading.process is not None else None
             trend = MemoryTrend(reading.capacity_mib)
-            series = _Series(trend, reading.at_s, reading.gpu, reading.capacity_mib, run=run)
+            series = _Series(trend, reading.at_s, reading.gpu, reading.capacity_mib)
             self._series[reading.key] = series
+        if series.run is None and reading.process is not None and not (series.leak or series.soon):
+            series.run = reading.process.run  # the first list of processes may not know it yet
         series.seen_s = max(series.seen_s, reading.at_s)
         if reading.capacity_mib != series.capacity_mib:
             series.capacity_mib = reading.capacity_mib

@@ -251,3 +251,15 @@ def test_a_disk_that_both_the_run_and_its_host_see_is_one_and_two_disks_are_two(
     both.take(replace(low, signature="disk-low:/"), 10, host=H)
     both.take(replace(low, signature="disk-low:/data"), 500, host=H)
     assert len(opened(both)) == 2
+
+
+def test_a_condition_that_is_told_anew_has_happened_once() -> None:
+    book = IncidentBook()
+    growing = Finding("leak", "memory-trend-7", "warning", {"slope_mib_per_h": 400.0})
+    for minute in range(5):
+        book.take(growing, 60.0 * minute, host=H, gpu=0, run=R)
+    [one] = book.all()
+    assert (one.count, one.last_s) == (1, 240.0)
+    book.settle(one.key, "recovered", 300.0)
+    book.take(growing, 400.0, host=H, gpu=0, run=R)
+    assert book.all()[0].count == 2

@@ -97,3 +97,15 @@ def test_a_host_of_endless_processes_costs_no_endless_room() -> None:
     crowd = tuple(process(pid, mem_used_mib=1) for pid in range(5000))
     watch.feed(host_sample(gpus=[gpu(processes=crowd, processes_age_s=0.0)], at_s=1.0))
     assert len(watch._series) <= MOST_SERIES
+
+
+def test_whose_process_it_is_may_be_known_later_than_its_memory() -> None:
+    def late(stream: Iterator[HostSample]) -> Iterator[HostSample]:
+        for number, sample in enumerate(stream):
+            (card,) = sample.gpus
+            unknown = tuple(replace(process, run=None) for process in card.processes)
+            first = replace(sample, gpus=(replace(card, processes=unknown),))
+            yield first if number < 3 else sample
+
+    signals = heard(MemoryWatch(), late(samples(lambda t: 8000 + 600 * t / 3600, 1.5)))
+    assert signals and {signal.run for signal in signals} == {"vllm-1"}
