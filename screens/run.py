@@ -115,7 +115,8 @@ class RunScreen(CockpitScreen):
             show_error(self.app, safe_line(self._run_id), error)
             return
         view = self.view
-        log_view.show(self._log, None if view is None else view.started_s)
+        began_s = None if view is None else view.started_s
+        log_view.show(self._log, None if view is None or began_s is None else view.here_s(began_s))
         self.run_worker(self._recall(), group="recall")
 
     async def _recall(self) -> None:

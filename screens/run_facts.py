@@ -73,7 +73,7 @@ def ending_words(view: RunView) -> str:
     """ "ended 12:04:31, exit 1"; empty while it lives."""
     if not view.ended:
         return ""
-    when = "" if view.ended_s is None else " " + clock(view.ended_s)
+    when = "" if view.ended_s is None else " " + clock(view.here_s(view.ended_s))
     return _("ended{when}, {how}").format(when=when, how=state_word(view))
 
 
@@ -109,7 +109,7 @@ def step_paras(
     going: tuple[str, Role] = (look.glyphs.connecting, "muted")
     later: tuple[str, Role] = (look.glyphs.dot, "muted")
     started = view.started_s is not None
-    at = "" if view.started_s is None else clock(view.started_s)
+    at = "" if view.started_s is None else clock(view.here_s(view.started_s))
     sent = dict(view.notes).get(SENT_NOTE)
     lines = [] if sent is None else [_row(done, _("code sent"), safe_line(sent, 120))]
     lines += [
@@ -129,7 +129,7 @@ def step_paras(
         )
     if view.ended:
         sign: tuple[str, Role] = (look.glyphs.lost, "fatal") if failed(view) else done
-        when = "" if view.ended_s is None else clock(view.ended_s)
+        when = "" if view.ended_s is None else clock(view.here_s(view.ended_s))
         lines.append(_row(sign, state_word(view), when))
     return [*lines, BLANK, *_facts(view), *_around(engine, view), *_earlier(earlier)]
 

@@ -15,7 +15,10 @@ STAMP_MODES: tuple[StampMode, ...] = ("off", "clock", "start", "last")
 
 def clock(at_s: float) -> str:
     """Local wall clock, "12:04:31"."""
-    return datetime.fromtimestamp(at_s).strftime("%H:%M:%S")
+    try:
+        return datetime.fromtimestamp(at_s).strftime("%H:%M:%S")
+    except (OSError, OverflowError, ValueError):  # a time that no calendar has, of a host
+        return "--:--:--"
 
 
 def since_start(seconds: float) -> str:

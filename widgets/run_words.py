@@ -119,7 +119,9 @@ def elapsed_s(view: RunView, wall_s: float) -> float | None:
     """How long it runs or ran."""
     if view.started_s is None:
         return None
-    return max(0.0, (view.ended_s if view.ended_s is not None else wall_s) - view.started_s)
+    if view.ended_s is not None:
+        return max(0.0, view.ended_s - view.started_s)
+    return max(0.0, wall_s - view.here_s(view.started_s))
 
 
 def elapsed_text(view: RunView, wall_s: float) -> str:

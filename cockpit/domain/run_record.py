@@ -16,6 +16,8 @@ HostRunState: TypeAlias = Literal[
 ]
 _MAX_ITEMS = 256
 _INT_MAX = (1 << 63) - 1
+_LATEST_S = 2e11
+"""A clock of ours cannot show the year 10000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def decode_record(answer: object) -> RunRecord:
     if not isinstance(answer, dict):
         raise NotARecord("not an object")
     fields = _Fields(answer)
-    run, now_s = answer.get("run"), fields.number("now_s")
+    run, now_s = answer.get("run"), fields.time("now_s")
     if not isinstance(run, str) or not is_run_id(run) or now_s is None:
         raise NotARecord("no run id or no clock")
     return RunRecord(
@@ -160,10 +162,10 @@ def decode_record(answer: object) -> RunRecord:
         signal=fields.integer("signal", 1, 127),
         reason=fields.text("reason"),
         by=_by(answer.get("by")),
-        claimed_s=fields.number("claimed_s"),
-        started_s=fields.number("started_s"),
-        ended_s=fields.number("ended_s"),
-        heard_s=fields.number("heard_s"),
+        claimed_s=fields.time("claimed_s"),
+        started_s=fields.time("started_s"),
+        ended_s=fields.time("ended_s"),
+        heard_s=fields.time("heard_s"),
         degraded=fields.text("degraded"),
         log_bytes=fields.integer("log_bytes", 0),
         log_hole=_hole(fields.integers("log_hole")),
@@ -177,7 +179,7 @@ def decode_record(answer: object) -> RunRecord:
         attempt=fields.integer("attempt", 1, 1 << 20) or 1,
         restarts=fields.integer("restarts", 0, 1 << 20) or 0,
         restart_on=fields.text("restart_on") or "",
-        next_s=fields.number("next_s"),
+        next_s=fields.time("next_s"),
         events=fields.integer("events", 0) or 0,
         disk_low=answer.get("disk_low") is True,
         folder=fields.text("folder") or "",
@@ -207,6 +209,11 @@ class _Fields:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         return float(value) if -1e12 < value < 1e12 else None
+
+    def time(self, key: str) -> float | None:
+        """A moment that a calendar has."""
+        value = self.number(key)
+        return value if value is not None and 0.0 <= value < _LATEST_S else None
 
     def integer(self, key: str, low: int = -_INT_MAX, high: int = _INT_MAX) -> int | None:
         value = _integer(self._answer.get(key))

@@ -56,6 +56,8 @@ class RunView:
     """When the host took it on; `started_s` is when its job began, after any queue."""
     started_s: float | None = None
     ended_s: float | None = None
+    ahead_s: float | None = None
+    """How far the host's clock, by which these times are, is ahead of ours; None when it did not say."""
     log_bytes: int | None = None
     degraded: str | None = None
     """supervisor_died, supervisor_stalled, sh_only: it goes on, and something about it is worse than it should be."""
@@ -84,6 +86,10 @@ class RunView:
     @property
     def ended(self) -> bool:
         return self.state in FINAL_STATES
+
+    def here_s(self, at_s: float) -> float:
+        """A time of its host's, by this computer's clock."""
+        return at_s - (self.ahead_s or 0.0)
 
     @property
     def exit_status(self) -> int | None:

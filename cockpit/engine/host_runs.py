@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from cockpit.config.hosts import HostSpec
@@ -17,6 +17,7 @@ from cockpit.engine.bounds import attempt, end, within
 from cockpit.engine.clock import Clock
 from cockpit.engine.followers import Followers, FollowParts
 from cockpit.engine.host_agent import HostAgent
+from cockpit.engine.host_clocks import steady
 from cockpit.engine.run_book import RunBook
 from cockpit.errors import CockpitError, HostUnreachable, LinkLost, NoPython
 from cockpit.transport.base import HostTransport
@@ -73,6 +74,7 @@ class HostRuns:
         """Known runs that the last list was without."""
         self.machine = ""
         """Which machine answers at the host's address, by its own account; empty while none has."""
+        self._ahead_s = 0.0
         self._judged: set[RunId] = set()
         """Ended runs of which it was decided whether their log is news."""
 
@@ -140,7 +142,10 @@ class HostRuns:
 
         One that ended while we looked away is followed too, once: its log may say why.
         """
-        view = self._parts.book.record(record.view(self.host))
+        ahead_s = record.now_s - self._parts.clock.wall_s()
+        self._ahead_s = steady(ahead_s, self._ahead_s)
+        view = replace(record.view(self.host), ahead_s=self._ahead_s)
+        view = self._parts.book.record(view)
         self._parts.told(self.host, record, view)
         if view.host != self.host:
             return

@@ -16,6 +16,7 @@ from cockpit.domain.text import safe_line
 from cockpit.engine.bounds import end
 from cockpit.engine.events import Event, IncidentChanged, OwnTrouble
 from cockpit.engine.history import History, as_unreachable
+from cockpit.engine.host_clocks import HostClocks
 from cockpit.engine.masks import NAMES_NOTE, environ_masker, has_secrets
 from cockpit.engine.mirror import mirror_path
 from cockpit.engine.run_book import RunBook
@@ -47,8 +48,9 @@ class PastRuns:
         """Each code once: for whoever listens later than it was told."""
         self._intended: set[RunId] = set()
         """Starts from here of which no host had spoken."""
-        self._ahead_s: dict[HostName, float] = {}
-        """How far a host's clock is before ours."""
+        self._clocks = HostClocks(parts.clock)
+        self._set_s: dict[RunId, float] = {}
+        """By how much its host's clock was set while it ran."""
 
     # -- loading ---------------------------------------------------------------------------
 
@@ -102,12 +104,12 @@ class PastRuns:
 
     def first_started_s(self, view: RunView) -> float | None:
         """When its first attempt began, by the host's clock."""
-        known = self._first_started_s.get(view.run)
-        return view.started_s if known is None else known
+        known = self._first_started_s.get(view.run, view.started_s)
+        return None if known is None else known + self._set_s.get(view.run, 0.0)
 
     def host_wall_s(self, host: HostName) -> float:
         """The time on the host's clock, which counts for when its runs began."""
-        return self._parts.clock.wall_s() + self._ahead_s.get(host, 0.0)
+        return self._clocks.wall_s(host)
 
     # -- what hosts say --------------------------------------------------------------------
 
@@ -116,7 +118,8 @@ class PastRuns:
         wall_s = self._parts.clock.wall_s()
         if view.host != host or view.state == "unreachable":
             return
-        self._ahead_s[host] = record.now_s - wall_s
+        if moved_s := self._clocks.heard(host, record.now_s):
+            self._clock_was_set(host, moved_s)
         if view.started_s is not None:
             self._started(view.run, view.started_s)
         past = self._past[view.run] = self._as_past(view, wall_s)
@@ -128,6 +131,12 @@ class PastRuns:
                 return
         self._written[view.run] = (view, wall_s)
         self.history.take(self._without_secrets(past))
+
+    def _clock_was_set(self, host: HostName, moved_s: float) -> None:
+        """What runs there began by another clock: how long they have taken is not changed by it."""
+        for run, past in self._past.items():
+            if past.view.host == host and not past.view.ended:
+                self._set_s[run] = self._set_s.get(run, 0.0) + moved_s
 
     def _without_secrets(self, past: PastRun) -> PastRun:
         """A profile may have put a secret into its command. Nobody is asked for one here: where values were

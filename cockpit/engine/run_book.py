@@ -157,6 +157,8 @@ def _is_another_host_s(before: RunView, view: RunView) -> bool:
 def _kept(before: RunView, view: RunView) -> RunView:
     if before.state == "exited" and view.state != "exited":
         return before  # an answer that was under way when the end came
+    if view.ahead_s is None:
+        view = replace(view, ahead_s=before.ahead_s)
     if view.progress == Progress():
         view = replace(view, progress=before.progress)
     if before.state == "ready" and view.state == "running" and before.attempt == view.attempt:

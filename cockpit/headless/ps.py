@@ -96,7 +96,7 @@ def _print_table(views: Sequence[RunView], now_s: float, past: Mapping[RunId, Pa
 
 
 def _is_recent(view: RunView, now_s: float) -> bool:
-    return not view.ended or (view.ended_s or now_s) > now_s - RECENT_S
+    return view.ended_s is None or not view.ended or view.here_s(view.ended_s) > now_s - RECENT_S
 
 
 def run_fields(view: RunView) -> dict[str, object]:
@@ -131,7 +131,9 @@ def _table(views: Sequence[RunView], now_s: float, past: Mapping[RunId, PastRun]
 
 def _row(view: RunView, now_s: float, past: PastRun | None) -> tuple[str, str, str, str, str, str]:
     since_s = view.ended_s or view.started_s
-    since = "" if since_s is None else f"{duration_text(max(0.0, now_s - since_s))} ago"
+    since = (
+        "" if since_s is None else f"{duration_text(max(0.0, now_s - view.here_s(since_s)))} ago"
+    )
     cards = ",".join(map(str, view.gpus))
     what = safe_line(shlex.join(view.command))[:60]
     return view.run, view.host, _state(view, now_s, past), cards, since, what

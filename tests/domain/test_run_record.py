@@ -86,3 +86,11 @@ def test_an_end_that_no_process_can_have_is_not_known(code: object, signal: obje
     """Taken as it is, 256 would be the success of `cockpit run`."""
     answer = {"run": "a-1", "state": "exited", "now_s": 5.0, "code": code, "signal": signal}
     assert decode_record(answer).view(HostName("h")).exit_status is None
+
+
+@pytest.mark.parametrize(
+    "value", [-1.0, 3e11, 9e11, float("inf")], ids=["before", "late", "later", "never"]
+)
+def test_a_moment_that_no_calendar_has_is_not_known(value: float) -> None:
+    record = decode_record({**RECORD, "started_s": value, "ended_s": value, "claimed_s": value})
+    assert (record.started_s, record.ended_s, record.claimed_s) == (None, None, None)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.runs import RunView
 from cockpit.engine.shipping import PYTHONS
 from tests.desk import Desk, until
 
@@ -184,3 +186,16 @@ async def test_a_host_without_python_runs_by_its_shell_and_says_what_it_lacks(de
     )  # by the Python that is there now: it reads the same folder
     (row,) = [event for event in listed.events if event["run"] == run]
     assert (row["state"], row["code"]) == ("exited", 42)
+
+
+def test_ages_are_by_the_clock_of_the_host() -> None:
+    """It stands in 1970: what ended there a minute ago is of today."""
+    from cockpit.headless import ps
+
+    wall_s = 1.7e9
+    view = RunView(
+        RunId("a-1"), "a", "command", HostName("h"), "exited", code=0, started_s=10.0, ended_s=4000.0,
+        ahead_s=4060.0 - wall_s,
+    )  # fmt: skip
+    assert ps._is_recent(view, wall_s) and "1 m ago" in ps._table([view], wall_s, {})
+    assert not ps._is_recent(view, wall_s + 2 * 86400.0)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from cockpit.domain.models import HostName, RunId
+from cockpit.domain.runs import RunView
 from cockpit.engine.api import LogLine
-from cockpit.widgets.log_time import Moment, Step, line_at, parse_place, stamp
+from cockpit.widgets.log_time import Moment, Step, clock, line_at, parse_place, stamp
+from cockpit.widgets.run_words import cost, elapsed_s
 from tests.screens.logs import CountingLog, stamped
 
 NOON_S = 1_700_049_600.0
@@ -85,3 +90,19 @@ def test_a_step_is_found_as_training_loops_write_it(text: str, found: bool) -> N
     pattern = Pattern.parse(Step(812).regex)
     assert pattern is not None
     assert pattern.matches(text) is found
+
+
+@pytest.mark.parametrize("at_s", [-2e11, 1e12, float("nan")], ids=["before", "after", "nan"])
+def test_a_time_of_a_host_that_no_calendar_has_is_none(at_s: float) -> None:
+    assert clock(at_s) == "--:--:--"
+
+
+def test_how_long_a_run_takes_is_told_by_its_hosts_clock() -> None:
+    """Its host is three hours behind; its price is not that of three hours."""
+    view = RunView(RunId("a-1"), "a", "command", HostName("h"), "running", started_s=10.0)
+    behind = replace(view, ahead_s=-10_800.0)
+    assert elapsed_s(behind, 10_840.0) == 30.0 and cost(behind, 3.6, 10_840.0) == pytest.approx(
+        0.03
+    )
+    assert elapsed_s(view, 40.0) == 30.0
+    assert behind.here_s(10.0) == 10_810.0
