@@ -31,6 +31,8 @@ def refusal(op: str, host: HostName, answer: Mapping[str, object]) -> CockpitErr
         return NotNow(**facts)
     if isinstance(code, str) and code in _OWN_CODES:
         return RunError(code, **facts)
+    if code == "no_grep":
+        return RunError("search_needs_grep", **facts)
     known = code if isinstance(code, str) and code in _KNOWN else "unknown"
     facts["detail"] = facts.get("why")
     facts["why"] = known

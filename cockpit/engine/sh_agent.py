@@ -31,8 +31,9 @@ from cockpit.engine.sh_growth import Growth, LogState
 from cockpit.engine.sh_link import ShAnswer, ShLink
 from cockpit.engine.sh_order import order_of
 from cockpit.engine.sh_program import runs_script
+from cockpit.engine.sh_search import sh_search
 from cockpit.engine.sh_tail import ShTail
-from cockpit.errors import CockpitError, LaunchFailed, LinkLost, ProtocolError, RunError
+from cockpit.errors import CockpitError, LaunchFailed, LinkLost, ProtocolError
 from cockpit.transport.base import ByteChannel, HostTransport
 
 OpenShell: TypeAlias = Callable[[HostTransport, bytes], Awaitable[ByteChannel]]
@@ -263,7 +264,7 @@ class ShAgent:
         return LogBytes(offset, data, size)
 
     async def search(self, fields: Mapping[str, Json]) -> dict[str, object]:
-        raise RunError("search_needs_python", host=self._transport.host)
+        return await sh_search(self._ask, self._transport.host, fields)
 
     async def signal(self, pid: int, started_ticks: int, name: SignalName) -> bool:
         told = await self._ask("signal", str(pid), str(started_ticks), name)

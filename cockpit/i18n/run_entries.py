@@ -249,10 +249,25 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         ),
         (_("It said: {detail}."),),
     ),
-    "search_needs_python": Entry(
-        (_("The whole log can be searched on hosts with Python only."),),
+    "search_needs_grep": Entry(
+        (
+            _(
+                "{host} has neither Python nor a grep that tells places, so its logs cannot be searched there."
+            ),
+            _(
+                "There is neither Python nor a grep that tells places, so the log cannot be searched there."
+            ),
+        ),
         (),
         (_("Save it (w), and search the copy."),),
+    ),
+    "pattern_needs_python": Entry(
+        (
+            _("{host} has no Python, and without it no regular expressions for whole logs."),
+            _("Regular expressions for whole logs need Python on the host."),
+        ),
+        (),
+        (_("Without the leading ~ it is searched as plain text."),),
     ),
     "bad_pattern": Entry(
         (_("That is not a regular expression: {detail}."), _("That is not a regular expression.")),
@@ -277,6 +292,12 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (_("There is no run {run}."), _("There is no such run.")),
         (_("Known: {known}."),),
         (_("`cockpit ps` lists them."),),
+    ),
+    "run_rank_unknown": Entry(
+        (
+            _("{run} has {count} ranks, counted from 0: there is no rank {rank}."),
+            _("The run has no such rank."),
+        )
     ),
     "run_ambiguous": Entry(
         (_("{run} is the beginning of several runs: {matches}."), _("Several runs are meant.")),

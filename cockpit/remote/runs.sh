@@ -179,6 +179,39 @@ ck_on_read() {
   printf '= size %s\n' "$(stat -c %s -- "$ck_file")"
 }
 
+# FROM LENGTH: bytes of ck_file.
+ck_piece() {
+  dd if="$ck_file" bs=$ck_chunk skip=$(($1 / ck_chunk)) count=$(($2 / ck_chunk + 2)) |
+    tail -c +$(($1 % ck_chunk + 1)) | head -c "$2"
+}
+
+ck_tell_log_size() {
+  ck_file=$ck_folder/log
+  [ -f "$ck_file" ] && [ ! -L "$ck_file" ] || { printf '! io\n' && return 1; }
+  printf '= size %s\n' "$(stat -c %s -- "$ck_file")"
+}
+
+# RUN FROM LENGTH first|last exact|any TEXT: where it stands in a piece of the log.
+ck_on_find() {
+  ck_tell_log_size || return 0
+  [ "$(printf xab | grep -abo -F -e ab)" = 1:ab ] || { printf '! no_grep\n' && return; }
+  ck_text=$(printf %b "$6") ck_case=
+  [ "$5" = exact ] || ck_case=-i
+  ck_end=tail
+  [ "$4" = last ] || ck_end=head
+  ck_found=$(ck_piece "$2" "$3" | grep -abo -F $ck_case -e "$ck_text" | $ck_end -n 1)
+  ck_found=${ck_found%%:*}
+  case $ck_found in '' | *[!0-9]*) ;; *) printf '= hit %s\n' $(($2 + ck_found)) ;; esac
+}
+
+# RUN FROM LENGTH LINES: how many newlines are in a piece of the log, or where the last one of so many ends.
+ck_on_lines() {
+  ck_tell_log_size || return 0
+  ck_found=$(($(ck_piece "$2" "$3" | wc -l)))
+  printf '= lines %s\n' $ck_found
+  [ $ck_found -lt "$4" ] || printf '= hit %s\n' $(($2 + $(ck_piece "$2" "$3" | head -n "$4" | wc -c)))
+}
+
 # What a start prints, up to the word that it began: what stands between us and the job may keep the pipe for good.
 ck_until_begun() {
   while IFS= read -r ck_line; do
@@ -285,6 +318,8 @@ while read -r ck_op ck_id ck_words; do
     sizes) ck_on_sizes $ck_words ;;
     facts) ck_of_run ck_on_facts $ck_words ;;
     read) ck_of_run ck_read_of_run $ck_words ;;
+    find) ck_of_run ck_on_find $ck_words ;;
+    lines) ck_of_run ck_on_lines $ck_words ;;
     start) ck_on_start $ck_words ;;
     stop) ck_of_run ck_on_stop $ck_words ;;
     signal) ck_on_signal $ck_words ;;
