@@ -70,6 +70,7 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
         self._wanted = Filter()
         self._remembered: Sequence[Incident] = ()
         self._entries: dict[str, Entry] = {}
+        self._listed: tuple[object, ...] = ()
         self._drawn: tuple[object, ...] = ()
         self._quiet_since_s: float | None = None
         self._story: Story | None = None
@@ -113,13 +114,21 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
         return self._remembered
 
     def pull(self) -> None:
+        """The list when it changed, its story each second: only there time goes on."""
+        second = int(self.engine.wall_s())
+        moves = self._wanted.node is not None or not self._entries
         state = (
             self.engine.incidents.version, self._shows_all, self._order, self._wanted,
-            self.wanted_key, self._remembered, self.size, int(self.engine.wall_s()),
+            self.wanted_key, self._remembered, self.size, second if moves else second // 3600,
         )  # fmt: skip
-        if state == self._drawn:
-            return
-        self._drawn = state
+        if state != self._listed:
+            self._show_list()
+            self._listed = state
+        if (state, second) != self._drawn:
+            self._drawn = (state, second)
+            self._show_card()
+
+    def _show_list(self) -> None:
         everyone = entries_of(self.engine.incidents.all(), self._remembered)
         listed = [one for one in everyone if self._shows_all or not one.is_hidden]
         shown = [one for one in listed if passes(self.engine, one, self._wanted)]
@@ -138,7 +147,6 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
         title = title_words(len(listed), shown, ORDERS[self._order][0], self._filter)
         rows.name_it(title, hidden_words(everyone, shown))
         self._fit_list(len(shown))
-        self._show_card()
 
     def hear(self, event: Event) -> None:
         if isinstance(event, IncidentChanged):
@@ -173,8 +181,6 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
         since_s = self.engine.now_s() - (self._quiet_since_s or 0)
         return quiet_words(self.engine, everyone, since_s)
 
-    # Layout.
-
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width < SIDE_NEEDS_CELLS, "-narrow")
         self.call_after_refresh(self._drawn_anew)
@@ -192,10 +198,8 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
         self.call_after_refresh(self._drawn_anew)
 
     def _drawn_anew(self) -> None:
-        self._drawn = ()
+        self._listed = self._drawn = ()
         self.pull()
-
-    # What one takes along.
 
     def action_copy(self) -> None:
         if (incident := self.chosen) is not None and self._story is not None:

@@ -20,7 +20,7 @@ class Curve:
     kind: CurveKind
     step_s: float
     until_s: float
-    """Wall clock at the end of the last stretch."""
+    """Wall clock at the moment, which is in the last stretch."""
     values: tuple[float | None, ...]
     """MiB in use, percent for `util`; None where nothing was read."""
     top: float | None = None

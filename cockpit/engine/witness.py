@@ -70,8 +70,7 @@ def _drawn(
     if not values:
         return None
     gpu = key[1] if isinstance(key[1], int) else None
-    until_s = (at_s // step_s + 1) * step_s
-    return Curve(kind, step_s, until_s, values, series.top, safe_line(name)[:_WORD_CHARS], gpu)
+    return Curve(kind, step_s, at_s, values, series.top, safe_line(name)[:_WORD_CHARS], gpu)
 
 
 def _wanted(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from cockpit.domain.cells import cell_len
 from cockpit.domain.incident_proof import Curve, Proof, Step
 from cockpit.domain.incidents import Incident
 from cockpit.engine.api import LogLine
+from cockpit.i18n import use_language
 from cockpit.screens.incidents import IncidentsScreen
 from cockpit.widgets.curve_chart import curve_rows, curve_title, spread
 from cockpit.widgets.glyphs import ASCII, NARROW, UNICODE
@@ -224,3 +227,22 @@ async def test_how_sure_the_detector_is_stands_beside_its_reasons() -> None:
     async with cockpit(engine, "3") as (app, _pilot):
         assert "Why we think so   likely" in app.text
         assert "confidence" not in story(app)
+
+
+@pytest.fixture
+def _chinese() -> Iterator[None]:
+    use_language("zh_CN")
+    yield
+    use_language("en")
+
+
+@pytest.mark.usefixtures("_chinese")
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_wide_characters_keep_every_row_in_its_frame(size: tuple[int, int]) -> None:
+    engine = storied()
+    wide = replace(oom(), profile="千问微调任务-第三次重新启动", state="seen", count=3)
+    engine.incidents.put(wide)
+    async with cockpit(engine, "3", "H", size=size) as (app, _pilot):
+        await workers_done(app)
+        assert "显存溢出" in app.text
+        assert {cell_len(row) for row in app.rows} == {size[0]}
