@@ -75,6 +75,10 @@ def _runs(add: Add) -> None:
     logs.add_argument("run", metavar="RUN")
     logs.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
     logs.add_argument(
+        "--rank", type=_rank, default=None, metavar="N",
+        help="of a run on several hosts: the rank whose log is meant, from 0",
+    )  # fmt: skip
+    logs.add_argument(
         "--from", type=_byte_offset, default=None, dest="from_byte", metavar="BYTE",
         help="start at this byte; -10000 is 10,000 bytes before the end",
     )  # fmt: skip
@@ -207,6 +211,12 @@ def _byte_offset(text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes")
+    return int(text)
+
+
+def _rank(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 4):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a rank: they count from 0")
     return int(text)
 
 

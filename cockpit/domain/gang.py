@@ -33,8 +33,13 @@ def member_id(gang: RunId, rank: int) -> RunId:
 
 def is_of_gang(run: RunId, gang: RunId) -> bool:
     """Whether a run's id is that of another rank of that one."""
+    return gang_of(run) == gang
+
+
+def gang_of(run: RunId) -> RunId | None:
+    """Whose rank 1 or more a run is by its id alone, if there is such a run."""
     head, _r, rank = run.rpartition("-r")
-    return head == gang and rank.isdigit()
+    return RunId(head) if head and rank.isdigit() else None
 
 
 def gang_note(member: Member) -> str:

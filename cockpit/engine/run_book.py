@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from cockpit.domain.gang import gang_of
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import Progress, RunState, RunView
 from cockpit.domain.server_sample import ServerSample
@@ -43,14 +44,18 @@ class RunBook:
         return [view for view in self._runs.values() if view.host == host]
 
     def find(self, wanted: str) -> RunView:
-        """By id, by a unique prefix of it, or the newest run of a profile of that name. Raises RunUnknown."""
+        """By id, by a unique prefix of it, or the newest run of a profile of that name. Raises RunUnknown.
+
+        A run on several hosts is one here, meant by its first rank; another rank is meant by its whole id.
+        """
         exact = self._runs.get(RunId(wanted))
         if exact is not None:
             return exact
-        named = [view for view in self.all() if view.profile == wanted]
+        named = _of_first_ranks([view for view in self.all() if view.profile == wanted])
         if named:
             return named[0]
         begun = [view for view in self.all() if view.run.startswith(wanted)] if wanted else []
+        begun = _of_first_ranks(begun)
         if len(begun) == 1:
             return begun[0]
         if begun:
@@ -131,6 +136,11 @@ class RunBook:
         self._runs[view.run] = view
         self._sorted = None
         self._version += 1
+
+
+def _of_first_ranks(views: Sequence[RunView]) -> list[RunView]:
+    runs = {view.run for view in views}
+    return [view for view in views if (gang := gang_of(view.run)) is None or gang not in runs]
 
 
 def _is_news(before: RunView, view: RunView) -> bool:

@@ -62,6 +62,15 @@ async def looked_up(wanted: str) -> AsyncIterator[FoundRun]:
             yield _from_history(engine, view, failures, past)
 
 
+def rank_of(engine: Engine, view: RunView, rank: int) -> RunView:
+    """Another rank of a run on several hosts, whichever of them was named. Raises RunUnknown."""
+    member = member_of(view)
+    count = 1 if member is None else len(member.ids)
+    if rank >= count:
+        raise RunUnknown("run_rank_unknown", run=view.run, rank=rank, count=count)
+    return view if member is None else runs_of(engine).book.find(member.ids[rank])
+
+
 def _hosts_to_ask(home: Home, wanted: str, past: Sequence[PastRun]) -> Mapping[HostName, HostSpec]:
     hosts = hosts_to_watch(home)
     if not hosts and past:

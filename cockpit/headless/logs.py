@@ -9,6 +9,7 @@ from contextlib import aclosing
 from functools import partial
 
 from cockpit.config.paths import Home
+from cockpit.domain.gang import gang_of, member_id
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.runs import RunView
@@ -17,7 +18,7 @@ from cockpit.engine.engine import Engine
 from cockpit.engine.host_agent import HostAgent
 from cockpit.engine.read_log import read_log
 from cockpit.errors import CockpitError, ExitCode, LinkLost, RunUnknown, TransportError
-from cockpit.headless.find_run import found_run
+from cockpit.headless.find_run import found_run, rank_of
 from cockpit.headless.local_log import local_copy, print_copy, say_what_is_missing
 from cockpit.headless.past import remembered
 from cockpit.headless.run_report import RunReport, make_report, words_for
@@ -42,11 +43,15 @@ async def _logs(args: argparse.Namespace) -> int:
     try:
         async with found_run(args.run) as (engine, view):
             is_found = True
+            view = view if args.rank is None else rank_of(engine, view, args.rank)
             await _print(engine, view, report, offset, follow=args.follow)
     except (RunUnknown, TransportError) as error:
         if is_found:
             raise
-        return await _print_local(args.run, report, offset, error)
+        wanted = RunId(args.run)
+        if args.rank is not None:
+            wanted = member_id(gang_of(wanted) or wanted, args.rank)
+        return await _print_local(wanted, report, offset, error)
     return ExitCode.OK
 
 

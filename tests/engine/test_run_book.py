@@ -81,6 +81,25 @@ def test_a_run_is_found_by_id_by_unique_prefix_and_by_its_profiles_name(book: Ru
     assert book.find("qwen").run == "qwen-abb"
 
 
+def test_a_run_on_several_hosts_is_meant_by_its_first_rank(book: RunBook) -> None:
+    for run, claimed_s in (("q-1", 10.0), ("q-1-r1", 12.0), ("q-1-r2", 11.0)):
+        book.record(replace(view(run, claimed_s=claimed_s), profile="q"))
+    assert [book.find(wanted).run for wanted in ("q", "q-", "q-1", "q-1-r2")] == [
+        "q-1", "q-1", "q-1", "q-1-r2",
+    ]  # fmt: skip
+    book.record(replace(view("q-2-r1", claimed_s=20.0), profile="q"))
+    assert book.find("q").run == "q-2-r1"  # all that is known of the newest
+
+
+def test_a_stop_during_the_hook_after_a_job_is_news(
+    book: RunBook, changes: list[tuple[str, str | None]]
+) -> None:
+    book.record(view("q-1", "stopping"))
+    book.record(view("q-1", "stopping", by="cockpit"))
+    book.record(view("q-1", "stopping", by="cockpit", log_bytes=3))
+    assert changes == [("stopping", None), ("stopping", "stopping")]
+
+
 def test_an_answer_that_was_under_way_does_not_bring_an_ended_run_back(book: RunBook) -> None:
     book.record(view("q-1", "exited", code=3))
     book.record(view("q-1", "running"))

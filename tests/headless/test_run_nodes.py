@@ -133,6 +133,11 @@ async def test_both_ranks_meet_and_finish(pair: Pair) -> None:
     )
     other = await pair.desk.call("logs", second)
     assert other.out == b"rank 1 of 2 by data0 heard 0\n"
+    again = await pair.desk.call("logs", first, "--rank", "1")
+    by_name = await pair.desk.call("logs", listed[first]["name"])
+    assert (again.out, by_name.out) == (other.out, done.out)
+    none = await pair.desk.call("logs", second, "--rank", "2")
+    assert none.code == 64 and "has 2 ranks" in none.err
     assert (await pair.desk.call("wait", first)).code == 0
 
 
