@@ -14,7 +14,7 @@ from cockpit.domain.incidents import Finding
 from cockpit.domain.masking import Masker
 from cockpit.domain.models import HostName, RunId
 from cockpit.engine import recorder as recorder_module
-from cockpit.engine import recording_file, writing_out
+from cockpit.engine import writing_out
 from cockpit.engine.events import IncidentChanged, OwnTrouble
 from cockpit.engine.follow import RunFollower
 from cockpit.engine.mirror import Mirror
@@ -216,7 +216,7 @@ async def test_a_full_disk_costs_the_recording_and_is_told_once(
     def full(fd: int, data: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(recording_file.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     flight = Flight(tmp_path, [BOX, HostName("other")])
     for host in flight.hosts:
         flight.sample(host)

@@ -269,7 +269,19 @@ async def test_frames_that_are_anything_are_played_without_harm(tmp_path: Path) 
     import json
 
     lines = gzip.decompress(story(tmp_path / "s.cockpit.gz", seconds=33).read_bytes()).splitlines()
-    odd = [None, -1, 1e308, "x" * 5000, "\x1b[2J\u202e", [], {}, [[]], {"a": {}}, True, 2**70]
+    odd: list[object] = [
+        None,
+        -1,
+        1e308,
+        "x" * 5000,
+        "\x1b[2J\u202e",
+        [],
+        {},
+        [[]],
+        {"a": {}},
+        True,
+        2**70,
+    ]
     fuzzed: list[object] = [json.loads(lines[0])]
     for _round in range(12):
         for line in lines[1:]:
