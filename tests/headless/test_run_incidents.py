@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,16 @@ async def test_in_words_an_incident_says_why_and_what_to_set(desk: Desk) -> None
     assert done.err.count("gpu_oom") == 1
     assert "1.75 GiB" in done.err
     assert "--set env.set.PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" in done.err
+
+
+async def test_a_change_of_the_runs_own_arguments_is_printed_to_be_copied(desk: Desk) -> None:
+    args = 'args = ["--batch-size", "8", "--note", "it\'s $HOME; a"]\n'
+    path = desk.profile("halved", f"printf '{OOM}'; exit 1", args)
+    done = await desk.call("run", path)
+    (line,) = (line for line in done.err.splitlines() if "--set" in line and "batch-size" in line)
+    dry = await desk.call("run", path, "--dry-run", "--json", *shlex.split(line))
+    assert dry.code == 0
+    assert dry.events[0]["argv"][-4:] == ["--batch-size", "4", "--note", "it's $HOME; a"]
 
 
 async def test_an_oom_in_a_line_that_was_never_finished_is_told_while_it_hangs(desk: Desk) -> None:
