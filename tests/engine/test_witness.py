@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import get_args
 
 import pytest
 
 from cockpit.domain.incident_kin import Place
-from cockpit.domain.incidents import Evidence, Family, Finding, Incident
+from cockpit.domain.incidents import Evidence, FactValue, Family, Finding, Incident
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.mutes import HOUR_S, mute_for
 from cockpit.engine.events import Event, EventBus, IncidentChanged
@@ -15,6 +18,8 @@ from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
 from cockpit.engine.witness import Witness
 from tests.builders.samples import AT_S, disk, gpu, host_facts, host_sample, process
+from tests.screens.fake_engine import FakeEngine
+from tests.screens.fleets import calm, hostile, sixteen, trouble
 
 HOST = HostName("h")
 RUN = RunId("train-000001abc")
@@ -224,3 +229,30 @@ def test_a_rule_that_is_over_lets_everything_speak_again_by_itself() -> None:
     assert [event.incident.mute for event in heard] == [""]
     desk.all()
     assert len(heard) == 1
+
+
+@pytest.mark.parametrize("family", get_args(Family))
+@pytest.mark.parametrize("fleet", [calm, trouble, sixteen, hostile], ids=lambda one: one.__name__)
+def test_any_family_on_any_fleet_can_be_testified(
+    family: Family, fleet: Callable[[], FakeEngine]
+) -> None:
+    """The detectors stand behind it: it must not stop them."""
+    engine = fleet()
+    one = Witness(engine.fleet)
+    for state in engine.fleet.hosts.values():
+        if state.latest is not None:
+            one.take(state.latest, AT_S)
+    facts: list[dict[str, FactValue]] = [
+        {},
+        {"pid": 4121, "path": "/data/x"},
+        {"pid": True, "path": 7},
+    ]
+    for host in (*engine.fleet.hosts, HostName("gone")):
+        for gpu_index in (None, 0, 3, 99):
+            for known in facts:
+                for cause in ("", "leak_shm", "leak_host"):
+                    finding = Finding(family, "x", "warning", known, cause=cause)
+                    place = Place(host, gpu_index, RUN)
+                    proof = one.testify(finding, place, AT_S + 1)
+                    text = json.dumps(asdict(proof)) if proof is not None else ""
+                    assert "\\u001b" not in text and "\\u009b" not in text and len(text) < 20_000
