@@ -5,12 +5,13 @@ Readings are taken when they are new: a process list that is repeated in later s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from cockpit.domain.detectors import Signal
 from cockpit.domain.incidents import FactValue, Finding
+from cockpit.domain.load_trend import Load, LoadTrend
 from cockpit.domain.memory_trend import MemoryTrend
 from cockpit.domain.models import GpuSample, HostSample, ProcessSample, RunId
 from cockpit.domain.remedies import make_all
@@ -30,6 +31,10 @@ _REMEDIES: Final = {
 
 Key: TypeAlias = "tuple[str, str, int | None, int | None]"
 """(kind, uuid, pid, start): a pid that is used again is another series."""
+
+
+LoadOf: TypeAlias = Callable[["RunId | None"], "Load | None"]
+"""The load of a run that serves; for None that of the only server of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class _Series:
     run: RunId | None = None
     soon: Finding | None = None
     told_s: float = 0.0
+    load: LoadTrend | None = None
 
     def signal(self, action: Literal["open", "close", "withdraw"], finding: Finding) -> Signal:
         return Signal(action, finding, self.gpu, run=self.run)
@@ -64,18 +70,21 @@ class MemoryWatch:
     _series: dict[Key, _Series] = field(default_factory=dict)
     _fed_s: float = float("-inf")
 
-    def feed(self, sample: HostSample) -> list[Signal]:
-        """What changed with this sample: a leak that began, was withdrawn, or ended with its process."""
+    def feed(self, sample: HostSample, load_of: LoadOf | None = None) -> list[Signal]:
+        """What changed with this sample: a leak that began, was withdrawn, or ended with its process.
+
+        A server's memory is read against its load.
+        """
         signals: list[Signal] = []
         if 0 <= sample.at_s - self._fed_s < EVERY_S:
             return signals
         self._fed_s = sample.at_s
         for reading in _readings(sample):
-            signals += self._take(reading)
+            signals += self._take(reading, load_of)
         signals += self._forget(sample.at_s)
         return signals
 
-    def _take(self, reading: _Reading) -> Iterator[Signal]:
+    def _take(self, reading: _Reading, load_of: LoadOf | None) -> Iterator[Signal]:
         series = self._series.get(reading.key)
         if series is None:
             if len(self._series) >= MOST_SERIES:
@@ -89,6 +98,10 @@ class MemoryWatch:
         if reading.capacity_mib != series.capacity_mib:
             series.capacity_mib = reading.capacity_mib
             series.trend.resize(reading.capacity_mib)
+        load = None if load_of is None else _load(reading, load_of)
+        if load is not None:
+            series.load = series.load or LoadTrend()
+            series.load.feed(reading.at_s, reading.used_mib, load)
         changed = series.trend.feed(reading.at_s, reading.used_mib)
         if changed or series.trend.is_soon != (series.soon is not None):
             yield from self._judge(series, reading)
@@ -96,8 +109,9 @@ class MemoryWatch:
     def _judge(self, series: _Series, reading: _Reading) -> Iterator[Signal]:
         trend = series.trend
         again = reading.at_s - series.told_s >= AGAIN_S
-        if trend.flagged and (series.leak is None or again):
-            series.leak, series.told_s = _leak(reading, trend), reading.at_s
+        is_held = series.leak is None and series.load is not None and series.load.follows_load
+        if trend.flagged and (series.leak is None or again) and not is_held:
+            series.leak, series.told_s = _leak(reading, trend, series.load), reading.at_s
             yield series.signal("open", series.leak)
         elif not trend.flagged and series.leak is not None:
             yield series.signal("withdraw", series.leak)
@@ -153,13 +167,23 @@ def _of_host(sample: HostSample) -> Iterator[_Reading]:
         yield _Reading(("shm", "", None, None), sample.at_s, taken, sample.shm_total_mib)
 
 
+def _load(reading: _Reading, load_of: LoadOf) -> Load | None:
+    """Of a server's own process, or of a host that serves; other processes have none."""
+    if reading.process is not None:
+        return None if reading.process.run is None else load_of(reading.process.run)
+    return load_of(None) if reading.key[0] == "host" else None
+
+
 def _name(gpu: GpuSample) -> str:
     return gpu.uuid or f"index:{gpu.index}"
 
 
-def _leak(reading: _Reading, trend: MemoryTrend) -> Finding:
+def _leak(reading: _Reading, trend: MemoryTrend, load: LoadTrend | None) -> Finding:
     kind = "gpu" if reading.gpu is not None else reading.key[0]
     facts = _facts(reading, trend)
+    share = None if load is None else load.per_1000_requests_mib
+    if share is not None:
+        facts["per_1000_requests_mib"] = round(share, 2)
     remedies = make_all(_REMEDIES[kind], facts)
     signature = f"memory-trend-{reading.process.pid}" if reading.process else "memory-trend"
     return Finding("leak", signature, "warning", facts, cause=f"leak_{kind}", remedies=remedies)

@@ -24,6 +24,7 @@ from cockpit.engine.person import Person
 from cockpit.engine.runs_face import RunsFace
 from cockpit.engine.sample_watch import SampleWatch
 from cockpit.engine.sampler import StartSampler
+from cockpit.engine.server_load import load_by
 from cockpit.engine.wiring import (
     EngineParts,
     Wiring,
@@ -88,7 +89,13 @@ class Engine(RunsFace, IncidentsFace):
         make_recorder = self._wiring.make_recorder
         self._recorder = None if make_recorder is None else make_recorder(self._parts)
         self._parts = replace(self._parts, recorder=self._recorder)
-        self._watch = SampleWatch(self._desk, self._held, self._parts.wishes, self._profile_of)
+        self._watch = SampleWatch(
+            self._desk,
+            self._held,
+            self._parts.wishes,
+            self._profile_of,
+            load_by(lambda: self._runs.store),
+        )
         self._runs = self._wiring.make_runs(self._parts)
         if self._recorder is not None:
             self._recorder.watches(self._runs.store)

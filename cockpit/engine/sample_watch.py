@@ -10,6 +10,7 @@ from cockpit.domain.card_watch import CardWatch
 from cockpit.domain.detectors import HostWatch, Signal
 from cockpit.domain.holders_watch import HoldersWatch
 from cockpit.domain.incident_book import Place, key_of
+from cockpit.domain.load_trend import Load
 from cockpit.domain.memory_watch import MemoryWatch
 from cockpit.domain.models import HostName, HostSample, RunId
 from cockpit.domain.room_watch import RoomWatch
@@ -18,6 +19,8 @@ from cockpit.engine.watch_wishes import WatchWishes
 
 Held: TypeAlias = Callable[[HostName], Mapping[int, RunId]]
 """Of each card of a host that a living run reserved: the run."""
+LoadOf: TypeAlias = Callable[[HostName, "RunId | None"], "Load | None"]
+"""What a host's server has to do, by its run; for None that of the host's only server."""
 ProfileOf: TypeAlias = Callable[[RunId], "str | None"]
 
 
@@ -31,9 +34,9 @@ class _Watches:
     holders: HoldersWatch = field(default_factory=HoldersWatch)
     room: RoomWatch = field(default_factory=RoomWatch)
 
-    def feed(self, sample: HostSample, held: Held) -> Iterable[Signal]:
+    def feed(self, sample: HostSample, held: Held, load: LoadOf) -> Iterable[Signal]:
         yield from self.host.feed(sample)
-        yield from self.memory.feed(sample)
+        yield from self.memory.feed(sample, lambda run: load(sample.host, run))
         yield from self.cards.feed(sample)
         yield from self.holders.feed(sample, lambda: held(sample.host))
         yield from self.room.feed(sample)
@@ -46,9 +49,11 @@ class SampleWatch:
         held: Held,
         wishes: WatchWishes | None = None,
         profile_of: ProfileOf = lambda run: None,
+        load: LoadOf = lambda host, run: None,
     ) -> None:
         self._desk = desk
         self._held = held
+        self._load = load
         self._profile_of = profile_of
         self._wishes = wishes or WatchWishes()
         self._watches: dict[HostName, _Watches] = {}
@@ -57,7 +62,7 @@ class SampleWatch:
         watches = self._watches.get(sample.host)
         if watches is None:
             watches = self._watches[sample.host] = _Watches()
-        for signal in watches.feed(sample, self._held):
+        for signal in watches.feed(sample, self._held, self._load):
             self._hear(sample.host, signal)
 
     def _hear(self, host: HostName, signal: Signal) -> None:

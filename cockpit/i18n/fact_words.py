@@ -58,7 +58,7 @@ LABELS: Final[dict[str, str]] = {
     "hit_pct": _("found in the cache, %"),
     "usual_pct": _("usually, %"),
     "times": _("times"),
-    "mib_per_1000_requests": _("growth per 1000 requests"),
+    "per_1000_requests_mib": _("growth per 1000 requests"),
     "hours": _("hours"),
     "used_pct": _("used, %"),
     "cost": _("cost"),

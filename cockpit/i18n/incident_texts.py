@@ -149,7 +149,12 @@ SUMMARIES: Final[dict[str, tuple[str, ...]]] = {
     **PULSE_SUMMARIES,
     "hang": (*PULSE_SUMMARIES["hang"], *SERVER_SUMMARIES["hang"]),
     "starved": (*PULSE_SUMMARIES["starved"], *SERVER_SUMMARIES["starved"]),
-    "leak": (_("+{slope}/h, full in about {eta}"), _("+{slope}/h")),
+    "leak": (
+        _("+{slope}/h, {per_1000_requests} per 1000 requests, full in about {eta}"),
+        _("+{slope}/h, {per_1000_requests} per 1000 requests"),
+        _("+{slope}/h, full in about {eta}"),
+        _("+{slope}/h"),
+    ),
 }
 
 RANKS: Final = _("rank {rank}")
