@@ -71,6 +71,9 @@ async def test_hosts_answer_and_runs_start_through_the_engine(short_tmp: Path) -
             process = a100.latest.gpus[0].processes[0]
             assert process.run is not None and process.run.startswith("vllm-7b-")
             await until(lambda: any(view.state == "ready" for view in engine.runs.all()))
+            await until(lambda: any(view.served for view in engine.runs.all()))
+            (served,) = (view.served for view in engine.runs.all() if view.served)
+            assert served.running is not None and served.kv_usage is not None
         finally:
             await engine.close()
     assert marked_processes("COCKPIT_DEMO", token) == []

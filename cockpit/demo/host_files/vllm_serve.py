@@ -17,6 +17,7 @@ import time
 import types
 
 from card_use import CardUse, clock_factor, total_mib, visible_cards
+from vllm_metrics import Served
 
 KV_MIB_PER_TOKEN = 0.4375
 """In bf16; half of it in fp8."""
@@ -32,12 +33,15 @@ def main() -> None:
     log("APIServer pid=%d" % pid, "model.py:547", "Resolved architecture: Qwen2ForCausalLM")
     load_weights(args, uses, pid)
     kv_mib = make_kv_cache(args, uses, pid)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", args.port), make_handler(args.model))
+    served = Served(args.model, int(kv_mib / KV_MIB_PER_TOKEN))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", args.port), make_handler(args.model, served)
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     log("APIServer pid=%d" % pid, "launcher.py:36", "Available routes are:")
     print("INFO:     Application startup complete.", flush=True)
     try:
-        serve(args, uses, pid, WEIGHTS_MIB + kv_mib)
+        serve(args, uses, pid, WEIGHTS_MIB + kv_mib, served)
     except KeyboardInterrupt:
         print("INFO:     Shutting down", flush=True)
     finally:
@@ -117,16 +121,20 @@ def make_kv_cache(args: argparse.Namespace, uses: list[CardUse], pid: int) -> fl
     return room
 
 
-def serve(args: argparse.Namespace, uses: list[CardUse], pid: int, held_mib: float) -> None:
+def serve(
+    args: argparse.Namespace, uses: list[CardUse], pid: int, held_mib: float, served: Served
+) -> None:
     noise = random.Random(11)
     clock = clock_factor()
     begun = time.monotonic()
-    last_report = begun
+    last_report = looked = begun
     while True:
         time.sleep(min(1.0, 60.0 / clock))
         now = time.monotonic()
         leaked = (now - begun) / 60.0 * args.leak_mib_min * clock
         running = noise.randint(2, 9)
+        served.step(now - looked, running)
+        looked = now
         for use in uses:
             use.hold(held_mib + leaked, 28.0 + 3.0 * running)
         if now - last_report >= 10.0:
@@ -140,19 +148,21 @@ def serve(args: argparse.Namespace, uses: list[CardUse], pid: int, held_mib: flo
             )
 
 
-def make_handler(model: str) -> type[http.server.BaseHTTPRequestHandler]:
+def make_handler(model: str, served: Served) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/health":
                 self._answer(200, b"")
+            elif self.path == "/metrics":
+                self._answer(200, served.page(), "text/plain; version=0.0.4")
             elif self.path == "/v1/models":
                 self._answer(200, json.dumps({"object": "list", "data": [{"id": model}]}).encode())
             else:
                 self._answer(404, b'{"error": "Not Found"}')
 
-        def _answer(self, status: int, body: bytes) -> None:
+        def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
