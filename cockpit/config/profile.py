@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,7 +22,7 @@ from cockpit.errors import ProfileError
 
 __all__ = [
     "Kind", "Profile", "ProfileFile", "find_profiles", "load_profile", "parse_again",
-    "parse_profile", "resolve_profile",
+    "parse_profile", "resolve_profile", "takes",
 ]  # fmt: skip
 
 Kind: TypeAlias = Literal[
@@ -157,6 +158,20 @@ def parse_again(
     profile = parse_profile(text, name=name, file=file, overrides=overrides)
     profile._base_dir = base_dir
     return profile
+
+
+def takes(profile: Profile, overrides: Sequence[str]) -> bool:
+    """Whether it would still be a profile with these changes."""
+    document = Document(profile.file_name, deepcopy(dict(profile.document)))
+    apply_overrides(document, Profile, overrides)
+    check_document(document)
+    if document.problems:
+        return False
+    try:
+        Profile.model_validate({"name": profile.file_name, **document.data})
+    except ValidationError:
+        return False
+    return True
 
 
 def _profile(document: Document, name: str, overrides: Sequence[str]) -> Profile:

@@ -70,12 +70,14 @@ class Mender:
         """Without its change where the profile's schema would not take it."""
         if not remedy.patch:
             return remedy
+        from cockpit.config.profile import takes
+
         texts = overrides_of(remedy)
         known = (run, "\0".join(texts))
         if known not in self._tried:
             if len(self._tried) >= _MOST_TRIED:
                 self._tried.clear()
-            self._tried[known] = _takes(profile, texts)
+            self._tried[known] = takes(profile, texts)
         return remedy if self._tried[known] else replace(remedy, patch=None)
 
     def _room(self, place: Place) -> Room:
@@ -148,24 +150,6 @@ def overrides_of(remedy: Remedy) -> Sequence[str]:
 
 def _first_change(finding: Finding) -> Remedy | None:
     return next((remedy for remedy in finding.remedies if remedy.patch), None)
-
-
-def _takes(profile: Profile, texts: Sequence[str]) -> bool:
-    """Whether the profile with this change is one."""
-    from cockpit.config.profile import parse_again
-    from cockpit.errors import ConfigError
-
-    try:
-        parse_again(
-            profile.text,
-            name=profile.file_name,
-            file="profile.toml",
-            base_dir=profile.base_dir,
-            overrides=(*profile.overrides, *texts),
-        )
-    except ConfigError:
-        return False
-    return True
 
 
 def _others_mib(card: GpuSample, run: RunId | None) -> float | None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from cockpit.config.paths import Home
-from cockpit.config.profile import Profile, find_profiles, load_profile, parse_profile
+from cockpit.config.profile import Profile, find_profiles, load_profile, parse_profile, takes
 from cockpit.config.profile_files import SHIPPED_DIR
 from cockpit.errors import ExitCode, Problem, ProfileError
 from cockpit.i18n.problem_text import problem_text
@@ -407,3 +407,14 @@ def test_a_dozen_profiles_are_shipped() -> None:
 def test_a_profile_is_made_by_its_toml_keys() -> None:
     with pytest.raises(ValidationError):
         Profile.model_validate({"name": "x", "kind": "command", "gpus": {"min_free_mib": 1}})
+
+
+def test_a_profile_knows_what_it_was_made_of_and_whether_a_change_would_fit() -> None:
+    text = 'kind = "vllm"\n[vllm]\nmodel = "m"\nmax-model-len = 8192\n'
+    profile = parse_profile(text, overrides=("gpus.count=2",))
+    assert profile.document["vllm"] == {"model": "m", "max_model_len": 8192}
+    assert profile.document["gpus"] == {"count": 2} and profile.overrides == ("gpus.count=2",)
+    assert takes(profile, ("vllm.max_model_len=4096",))
+    assert not takes(profile, ("vllm.max_model_len=never",))
+    assert not takes(profile, ("gpus.index=[0]",)), "it counts them already"
+    assert profile.document["gpus"] == {"count": 2}, "trying changes nothing"
