@@ -15,6 +15,7 @@ from cockpit.domain.recording import text_of
 from cockpit.domain.run_events import RunEvent, decode_events
 from cockpit.domain.runs import RunView
 from cockpit.engine.fleet import HostState
+from cockpit.engine.recording_more import more_of, with_more
 from cockpit.engine.store_incidents import INCIDENT_COLUMNS, incident_row, read_incident
 from cockpit.engine.store_rows import RUN_COLUMNS, read_run, run_row
 from cockpit.errors import Fact
@@ -53,7 +54,7 @@ def incident_fields(one: Incident) -> dict[str, object]:
 
 def run_fields(view: RunView) -> dict[str, object]:
     row = dict(zip(_RUN, run_row(PastRun(view, 0.0)), strict=True))
-    return {"run": _opened(row, _RUN_JSON)}
+    return {"run": _opened(row, _RUN_JSON), "more": more_of(view)}
 
 
 def note_fields(run: RunId, event: RunEvent) -> dict[str, object]:
@@ -88,12 +89,13 @@ def read_incident_of(told: Mapping[str, object]) -> Incident | None:
     return read_incident([_closed(found, name, _INCIDENT_JSON) for name in _INCIDENT])
 
 
-def read_run_of(told: Mapping[str, object]) -> RunView | None:
+def read_run_of(told: Mapping[str, object], at_s: float = 0.0) -> RunView | None:
+    """`at_s` is when it was recorded."""
     found = told.get("run")
     if not isinstance(found, dict):
         return None
     past = read_run([*(_closed(found, name, _RUN_JSON) for name in _RUN), 0])
-    return None if past is None else past.view
+    return None if past is None else with_more(past.view, told.get("more"), at_s)
 
 
 def read_note(told: Mapping[str, object]) -> RunEvent | None:

@@ -149,7 +149,7 @@ class ReplayPlayer:
             self._publish(LinkChanged(host, before, link, code, frame.at_s))
 
     def _run(self, frame: Frame, told: Told) -> None:
-        view = read_run_of(told)
+        view = read_run_of(told, frame.at_s)
         if view is None:
             return
         before = self.runs.put(view)
