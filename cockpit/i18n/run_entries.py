@@ -130,6 +130,16 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("Take {name} out of [env]."), _PYTHON_THERE),
     ),
+    "launch_failed:no_session": Entry(
+        (
+            _(
+                "{host} has no Python, and nothing else that keeps a job apart from what starts it; "
+                "the run was not started."
+            ),
+        ),
+        (_("Looked for: setsid, busybox, perl, timeout of coreutils."),),
+        (_PYTHON_THERE,),
+    ),
     "sh_only_run": Entry(
         (
             _("{host} has no Python 3.6 or newer: its shell alone looks after the run."),

@@ -27,13 +27,24 @@ ck_one_line() {
   esac
 }
 
+# ck_session_by: what gives a job a session of its own, or a process group at least, since a script that ends with
+# `kill 0` would take us and other runs with it. A shell alone can do that on a terminal only.
+ck_find_session() {
+  ck_session_by=$(command -v setsid) && return
+  ck_session_by=
+  if busybox setsid true >/dev/null 2>&1; then
+    ck_session_by="$(command -v busybox) setsid"
+  elif perl -MPOSIX -e 1 >/dev/null 2>&1; then
+    ck_session_by="$(command -v perl) -MPOSIX -e POSIX::setsid();exec{\$ARGV[0]}@ARGV"
+  elif timeout --version >/dev/null 2>&1; then
+    ck_session_by="$(command -v timeout) 0"
+  fi
+}
+
 # What this host has of what may be missing.
 ck_look_around() {
   ck_flock=$(command -v flock) || ck_flock=
-  ck_session_by=$(command -v setsid) || ck_session_by=
-  if [ -z "$ck_session_by" ] && timeout --version >/dev/null 2>&1; then
-    ck_session_by="$(command -v timeout) 0"
-  fi
+  ck_find_session
   ck_signals_by=
   env --default-signal true >/dev/null 2>&1 && ck_signals_by="$(command -v env) --default-signal"
   ck_boot=

@@ -105,6 +105,10 @@ ck_claim() {
     printf '= existed 1\n'
     return 1
   fi
+  if [ -z "$ck_session_by" ]; then
+    ck_refuse no_session
+    return 1
+  fi
   ck_expand "$ck_cwd"
   ck_cwd=$ck_path
   if ! (CDPATH= cd -- "$ck_cwd") >/dev/null 2>&1; then

@@ -37,7 +37,7 @@ from tests.remote.supervised import (
     until,
     write_record,
 )
-from tests.shells import SHELLS, ShTransport
+from tests.shells import SHELLS, ShTransport, toolbox
 
 RUN = RunId(f"sh-{os.getpid()}")
 """A stop finds its processes by this mark, on the whole machine: tests beside us have another."""
@@ -173,6 +173,42 @@ async def test_a_host_may_lack_what_is_not_of_coreutils(
         outcome = await bench.agent.stop(RUN, int_s=5.0, term_s=5.0)
         told = {p.name: p.read_text().split("\n")[0].strip() for p in bench.folder().iterdir()}
         assert (outcome.record.state, outcome.left) == ("exited", ()), told
+    finally:
+        await left_alone(bench)
+
+
+@pytest.mark.parametrize("by", ["busybox", "perl", "timeout"])
+async def test_a_job_that_signals_its_group_ends_nobody_else_on_a_host_without_setsid(
+    tmp_path: Path, by: str
+) -> None:
+    place = shutil.which(by)
+    if place is None:
+        pytest.skip(f"no {by} here")
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / by).symlink_to(Path(place).resolve())
+    path = f"{toolbox(('setsid', 'timeout'))}:{more}"
+    bench = await opened(tmp_path, "dash", env={"PATH": path})
+    try:
+        await bench.agent.start(shell("sh-other", "echo $$ >other; exec sleep 600"))
+        other = await bench.pid_of("other")
+        await bench.agent.start(shell(RUN, "trap 'exit 7' TERM; kill 0; sleep 600"))
+        record = await bench.ended()
+        assert (record.state, record.code, record.by) == ("exited", 7, "job")
+        assert alive(other) and os.getpgid(other) != os.getpgrp()
+        outcome = await bench.agent.stop(RunId("sh-other"), int_s=5.0, term_s=5.0)
+        assert (outcome.signals, outcome.left) == (("INT",), ())
+    finally:
+        await left_alone(bench)
+
+
+async def test_without_anything_that_keeps_a_job_apart_none_is_started(tmp_path: Path) -> None:
+    bench = await opened(tmp_path, "dash", without=("setsid", "timeout"))
+    try:
+        with pytest.raises(LaunchFailed) as refused:
+            await bench.agent.start(shell(RUN, "true"))
+        assert refused.value.facts["why"] == "no_session"
+        assert not list(bench.home.glob(f"**/v1/*/{RUN}"))
     finally:
         await left_alone(bench)
 
