@@ -57,7 +57,7 @@ class StepClock:
         self._is_mixed = self._is_mixed or aside
         if step is None or before is None or step == before:
             return 0, aside
-        if self.has_moved and not aside:
+        if self.has_moved:
             self.gaps.append(at_s - self._step_s)
         self.moved_s = self._step_s = at_s
         self.has_moved = True
@@ -67,7 +67,8 @@ class StepClock:
         """Something else is done in place of steps; what a tool says or draws within each step is part of it."""
         if not others and phase in ("", "load"):
             return False
-        return at_s - (self._step_s or at_s) > 2 * max(LEAST_SPAN_S / 2, self.gap_s())
+        usual_s = self.gap_s()
+        return usual_s > 0 and at_s - (self._step_s or at_s) > 2 * max(LEAST_SPAN_S / 2, usual_s)
 
     def pace(self, stepped: tuple[int, float] | None, levels: Levels) -> None:
         """Measure what was done since the last measure."""
