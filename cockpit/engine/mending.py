@@ -67,7 +67,7 @@ class Mender:
         return replace(made, remedies=remedies)
 
     def _offered(self, remedy: Remedy, profile: Profile, run: RunId | None) -> Remedy:
-        """Without its change where the profile's schema would not take it."""
+        """Without its change where the profile's schema would not take it, or a secret's value stands in it."""
         if not remedy.patch:
             return remedy
         from cockpit.config.profile import takes
@@ -77,8 +77,13 @@ class Mender:
         if known not in self._tried:
             if len(self._tried) >= _MOST_TRIED:
                 self._tried.clear()
-            self._tried[known] = takes(profile, texts)
+            self._tried[known] = takes(profile, texts) and not self._tells_a_secret(run, texts)
         return remedy if self._tried[known] else replace(remedy, patch=None)
+
+    def _tells_a_secret(self, run: RunId | None, texts: Sequence[str]) -> bool:
+        """A list of arguments may hold what somebody wrote into it; changes are shown, printed and kept."""
+        masker = self._past.maskers.get(run) if run is not None else None
+        return masker is not None and any(masker.text(text) != text for text in texts)
 
     def _room(self, place: Place) -> Room:
         state = self._parts.fleet.hosts.get(place.host) if place.host is not None else None

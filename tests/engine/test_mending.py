@@ -154,3 +154,12 @@ async def test_a_change_that_the_schema_does_not_take_is_not_offered(bench: Benc
     good = Finding("port", "x", "fatal", remedies=(Remedy("x", {}, {"gpus.share": True}),))
     assert mender._fitted(bad, profile, Place()).remedies[0].patch is None
     assert mender._fitted(good, profile, Place()).remedies[0].patch == {"gpus.share": True}
+
+
+async def test_arguments_that_hold_a_secret_are_no_change_that_is_shown_or_kept(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_TOKEN", "it's 1")
+    incident = await failed(bench, 'env.secrets=["API_TOKEN"]')
+    assert incident.finding.remedies[0].code == "smaller_batch"
+    assert incident.finding.remedies[0].patch is None
