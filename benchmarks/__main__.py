@@ -16,7 +16,7 @@ LIMITS_S = {
     "telemetry": 240,
     "host_cost": 120,
     "hundred_hosts": 420,
-    "log_tail": 90,
+    "log_tail": 150,
     "log_view": 90,
     "scan": 90,
     "leak": 400,

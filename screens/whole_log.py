@@ -194,6 +194,8 @@ class WholeLogScreen(CockpitScreen):
 
     async def _show(self, offset: int, *, number: int | None = None) -> None:
         """The lines around a byte; `number` is that of its line, when it is known."""
+        if self._part is None:
+            self._say(_("asking the host"))
         part = await self.engine.log_around(self._run_id, offset)
         self._part = PartLog(part)
         line = line_of_byte(self._part, offset)

@@ -5,6 +5,7 @@ More is read than is shown, so that a secret that lies across an edge is covered
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,6 +75,9 @@ class CopySource:
         return self._gaps
 
     async def read(self, offset: int, length: int) -> LogBytes:
+        return await asyncio.to_thread(self._read, offset, length)
+
+    def _read(self, offset: int, length: int) -> LogBytes:
         fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             data = os.pread(fd, max(0, min(length, self.size - offset)), offset)

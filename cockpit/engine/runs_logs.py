@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,7 +89,7 @@ class RunsLogs:
         """From the copy here where it has all of that, else from the host; what we have, if there is no way to it."""
         view = self.book.find(run)
         masker = await self._masker(view.host, view.run)
-        copy = self._copy(view.host, view.run)
+        copy = await asyncio.to_thread(self._copy, view.host, view.run)
         start, end = wanted_range(offset, where)
         if copy is not None and copy.holds(max(0, start - MARGIN_BYTES), end + MARGIN_BYTES):
             return await read_part(copy, offset, where, masker)
