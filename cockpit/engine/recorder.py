@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +34,7 @@ from cockpit.engine.events import (
 )
 from cockpit.engine.fleet import FleetStore
 from cockpit.engine.incident_desk import IncidentDesk
+from cockpit.engine.keyframes import Keyframes
 from cockpit.engine.recorded_sampler import RecordedSampler
 from cockpit.engine.recording_rows import (
     incident_fields,
@@ -60,10 +60,6 @@ TOTAL_BYTES: Final = 32 << 20
 MOST_SHARE_BYTES: Final = 2 << 20
 LEAST_SHARE_BYTES: Final = 32 << 10
 RUNS_EVERY_S: Final = 5.0
-MOST_RUNS: Final = 64
-"""Of one host, those that a block begins with."""
-ENDED_LATELY_S: Final = 3600.0
-_MONO: Final = re.compile(rb'"mono":\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)')
 
 Names = Mapping[HostName, "HostSpec"]
 
@@ -88,10 +84,9 @@ class Recorder:
         self._clock = clock
         self._bus = bus
         self._fleet = fleet
-        self._desk = desk
+        self._keyframes = Keyframes(fleet, clock)
         self._least = least
         self._tapes: dict[HostName | None, HostTape] = {}
-        self._samples: dict[HostName, tuple[bytes, HostSample]] = {}
         self._runs: RunStore | None = None
         self._told_runs: dict[RunId, RunView] = {}
         self._runs_version = -1
@@ -126,7 +121,7 @@ class Recorder:
 
     def watches(self, runs: RunStore) -> None:
         """Whose runs these are."""
-        self._runs = runs
+        self._runs = self._keyframes.runs = runs
 
     def knows(self, maskers: Mapping[RunId, Masker]) -> None:
         """What covers the secrets of runs; the mapping grows by itself."""
@@ -161,16 +156,20 @@ class Recorder:
     def took(self, host: HostName, line: bytes, decoded: Decoded) -> None:
         """A sampler's line and what it was read as."""
         if isinstance(decoded, HostSample):
-            self._samples[host] = line, decoded
-            self._wire(host, line if line.startswith(b"{") else _whole(line, decoded))
+            self._keyframes.took(host, line, decoded)
+            if line.startswith(b"{"):
+                self._wire("wire", host, line)
+            else:
+                self._wire("full", host, _whole(decoded))
             self._look_at_runs()
         elif isinstance(decoded, Hello) and line.startswith(b"{"):
-            self._wire(host, line)
+            self._wire("wire", host, line)
 
     def heard(self, event: Event) -> None:
         """Edges: each is a frame, and an incident may be an occasion to write."""
         if isinstance(event, IncidentChanged):
             one = event.incident
+            self._keyframes.heard(one)
             self._frame("incident", one.host, incident_fields(one))
             if self._is_occasion(event):
                 self._out.begin(one)
@@ -195,7 +194,7 @@ class Recorder:
 
     def forget(self, host: HostName) -> None:
         self._tapes.pop(host, None)
-        self._samples.pop(host, None)
+        self._keyframes.forget(host)
         self._share()
 
     async def close(self) -> None:
@@ -204,9 +203,10 @@ class Recorder:
 
     # -- frames -----------------------------------------------------------------------------
 
-    def _wire(self, host: HostName, line: bytes) -> None:
+    def _wire(self, kind: str, host: HostName, line: bytes) -> None:
         at_s = self._clock.wall_s()
-        head = b'{"t":%.3f,"k":"wire","host":%s,"line":' % (at_s, json.dumps(host).encode())
+        names = kind.encode(), json.dumps(host).encode()
+        head = b'{"t":%.3f,"k":"%s","host":%s,"line":' % (at_s, *names)
         self._put(at_s, host, head + line.strip() + b"}")
 
     def _frame(self, kind: str, host: HostName | None, fields: Mapping[str, object]) -> None:
@@ -221,7 +221,7 @@ class Recorder:
     def _tape(self, host: HostName | None) -> HostTape:
         tape = self._tapes.get(host)
         if tape is None:
-            tape = self._tapes[host] = HostTape(lambda at_s: self._keyframes(host, at_s))
+            tape = self._tapes[host] = HostTape(lambda at_s: self._keyframes.of(host, at_s))
             self._share()
         return tape
 
@@ -229,30 +229,6 @@ class Recorder:
         share = TOTAL_BYTES // max(1, len(self._tapes))
         for tape in self._tapes.values():
             tape.limit_bytes = min(MOST_SHARE_BYTES, max(LEAST_SHARE_BYTES, share))
-
-    def _keyframes(self, host: HostName | None, at_s: float) -> list[bytes]:
-        lines: list[bytes] = []
-        state = None if host is None else self._fleet.hosts.get(host)
-        if host is not None and state is not None:
-            lines.append(line_of(at_s, "link", host, link_fields(state, self._clock.now_s())))
-        if host is not None and (last := self._samples.get(host)) is not None:
-            record = sample_record(last[1], _mono_of(last[0]))
-            lines.append(line_of(at_s, "full", host, {"line": record}))
-        lines += [
-            line_of(at_s, "run", host, run_fields(view)) for view in self._present_runs(host, at_s)
-        ]
-        known = (one for one in self._desk.all() if one.host == host and one.state in OPEN_STATES)
-        return lines + [line_of(at_s, "incident", host, incident_fields(one)) for one in known]
-
-    def _present_runs(self, host: HostName | None, at_s: float) -> list[RunView]:
-        views = () if self._runs is None else self._runs.all()
-        present = (
-            view
-            for view in views
-            if view.host == host
-            and not (view.ended and (view.ended_s or 0) < at_s - ENDED_LATELY_S)
-        )
-        return [view for view, _n in zip(present, range(MOST_RUNS), strict=False)]
 
     def _look_at_runs(self) -> None:
         """Progress is a level: it is looked at now and then."""
@@ -307,11 +283,6 @@ def recorded_host(spec: HostSpec) -> RecordedHost:
     )
 
 
-def _whole(line: bytes, sample: HostSample) -> bytes:
+def _whole(sample: HostSample) -> bytes:
     """Of a host whose lines are no JSON."""
     return json.dumps(sample_record(sample), separators=(",", ":")).encode()
-
-
-def _mono_of(line: bytes) -> float | None:
-    found = _MONO.search(line)
-    return None if found is None else float(found[1])

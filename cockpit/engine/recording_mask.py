@@ -26,7 +26,8 @@ class FrameMask:
         if self._suspect is None or not self._suspect.search(line):
             return line
         return json.dumps(
-            every_text(json.loads(line), self._masker.text), separators=(",", ":")
+            every_text(json.loads(line.decode("utf-8", "replace")), self._masker.text),
+            separators=(",", ":"),
         ).encode()
 
     def log(self, data: bytes) -> bytes:

@@ -73,6 +73,7 @@ class HostTape:
         self._lines: list[bytes] = []
         self._size = 0
         self._keyframes = 0
+        self._keyframe_bytes = 0
         self._begun_s = 0.0
         self._pieces: deque[LogPiece] = deque()
         self._log_bytes = 0
@@ -80,7 +81,8 @@ class HostTape:
     @property
     def size_bytes(self) -> int:
         """What it holds, the cost of small things included."""
-        return self._packed_bytes + self._size + 60 * len(self._lines) + self._log_bytes
+        open_bytes = self._size + self._keyframe_bytes + 60 * len(self._lines)
+        return self._packed_bytes + open_bytes + self._log_bytes
 
     @property
     def begun_s(self) -> float:
@@ -92,7 +94,7 @@ class HostTape:
         if not self._lines:
             self._lines = self._make_keyframes(at_s)
             self._keyframes, self._begun_s = len(self._lines), at_s
-            self._size = sum(map(len, self._lines))
+            self._size, self._keyframe_bytes = 0, sum(map(len, self._lines))
         self._lines.append(line)
         self._size += len(line)
         if self._size >= BLOCK_BYTES or not 0 <= at_s - self._begun_s < BLOCK_S:
@@ -132,7 +134,7 @@ class HostTape:
         )
         self._blocks.append(block)
         self._packed_bytes += len(block.packed)
-        self._lines, self._size, self._keyframes = [], 0, 0
+        self._lines, self._size, self._keyframes, self._keyframe_bytes = [], 0, 0, 0
         room = self.limit_bytes - min(self._log_bytes, self.limit_bytes // 2)
         while self._blocks and (
             self._blocks[0].ended_s < at_s - KEPT_S or self._packed_bytes > room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -22,6 +23,8 @@ from cockpit.engine.recording_rows import line_of, log_fields
 from cockpit.engine.tape import HostTape
 from cockpit.errors import Fact, StorageError
 from cockpit.transport.own_thread import in_own_thread
+
+log = logging.getLogger(__name__)
 
 AFTER_S: Final = 60.0
 MOST_AFTER_S: Final = 180.0
@@ -100,7 +103,7 @@ class WritingOut:
         )  # fmt: skip
         task = asyncio.ensure_future(self._write(recording, hosts))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._is_done)
 
     def line(self, host: HostName | None, line: bytes) -> None:
         for recording in self._active.values():
@@ -122,6 +125,11 @@ class WritingOut:
         self._closing.set()
         for task in tuple(self._tasks):
             await end_after(CLOSE_LIMIT_S, task)
+
+    def _is_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a recording failed", exc_info=error)
 
     # -- one recording ----------------------------------------------------------------------
 

@@ -283,3 +283,33 @@ async def test_frames_are_in_the_order_of_their_time(tmp_path: Path) -> None:
     told = lines_of(await flown(Flight(tmp_path)))
     times = [float(str(one["t"])) for one in told[1:]]
     assert times == sorted(times)
+
+
+async def test_a_host_with_many_runs_and_incidents_repeats_them_once_a_block(
+    tmp_path: Path,
+) -> None:
+    flight = Flight(tmp_path, least=None)
+    for number in range(200):
+        flight.run(run=RunId(f"r{number}-20231114-221000-a1b2"), command=("x" * 2000,))
+        flight.desk.report(Finding("crash", f"s{number}", "notice", text="y" * 2000), host=BOX)
+    for second in range(120):
+        flight.clock.at_s = AT_S + second
+        flight.sample()
+    tape = flight.recorder._tapes[BOX]
+    snapshot = tape.snapshot()
+    assert len(snapshot.blocks) < 40
+    assert 0 < snapshot.blocks[-1].keyframes <= 2 + 32 + 16
+
+
+async def test_bytes_that_are_no_text_hide_no_secret(tmp_path: Path) -> None:
+    flight = Flight(tmp_path)
+    flight.sample()
+    latest = flight.fleet.hosts[BOX].latest
+    assert latest is not None
+    line = b'{"k":"sample","at":1.0,"mono":1.0,"x":"\xff' + SECRET[:8].encode() + b'\\"12345"}'
+    flight.recorder.knows({RUN: Masker([SECRET, SECRET[:8]])})
+    flight.recorder.took(BOX, line, latest)
+    flight.oom()
+    await until(lambda: flight.desk.all()[0].recording, "written")
+    await flight.recorder.close()
+    assert SECRET[:8].encode() not in gzip.decompress(flight.files[0].read_bytes())
