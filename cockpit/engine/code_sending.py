@@ -12,7 +12,7 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_spec import RunSpec
 from cockpit.domain.units import bytes_text, duration_text
 from cockpit.engine.api import LaunchPlan
-from cockpit.engine.bounds import within
+from cockpit.engine.bounds import attempt, within
 from cockpit.engine.code_list import plan_code
 from cockpit.engine.code_pack import Hashed, hashed, tree_hash
 from cockpit.engine.code_planning import code_wish, too_large
@@ -30,6 +30,7 @@ TRIES_IN_VAIN = 4
 """Broken links in a row without a byte of progress."""
 MOST_TRIES = 50
 RECONNECT_LIMIT_S = 60.0
+LET_GO_LIMIT_S = 5.0
 TELL_EVERY_S = 0.5
 
 OnStep = Callable[[RunId, HostName, str, str], None]
@@ -50,10 +51,12 @@ class CodeSender:
         self._transport_of = transport_of
         self._on_step = on_step
         self._open_courier = open_courier
+        self._sync: CodeSync | None = None
 
     async def send(self, plan: LaunchPlan, spec: RunSpec) -> RunSpec:
         """The spec with its code on the host, and where it came from in its notes.
 
+        Until `let_go` nobody else puts code there: what is started now reads what was sent, and no mixture.
         Raises LaunchFailed, NoPython, StorageError, TransportError; then nothing may be started.
         """
         if plan.code is None:
@@ -68,6 +71,11 @@ class CodeSender:
         words = _words(sent, took_s)
         self._on_step(spec.run, plan.host, "code_sent", words)
         return replace(spec, notes={**spec.notes, **notes, SENT_NOTE: words})
+
+    async def let_go(self) -> None:
+        sync, self._sync = self._sync, None
+        if sync is not None:
+            await attempt(LET_GO_LIMIT_S, sync.let_go())
 
     async def _read(self, plan: LaunchPlan) -> tuple[CodePlan, tuple[Hashed, ...], CodeRecord]:
         """What is there now: the plan may be minutes old."""
@@ -98,7 +106,7 @@ class CodeSender:
                 await self._of_host(host).agent(RECONNECT_LIMIT_S)
                 transport = self._transport_of(host)
                 if transport is not None:
-                    return await self._sync(transport, code, files, steps.progressed)
+                    return await self._send(transport, code, files, steps.progressed)
             except LinkLost:
                 pass
             except HostUnreachable:
@@ -108,7 +116,7 @@ class CodeSender:
                 break
         raise LaunchFailed("code_not_sent", host=host, run=run)
 
-    async def _sync(
+    async def _send(
         self,
         transport: HostTransport,
         code: CodePlan,
@@ -117,7 +125,8 @@ class CodeSender:
     ) -> CodeSent:
         python = self._parts.hosts[transport.host].python
         try:
-            return await CodeSync(transport, python, self._open_courier).send(code, files, progress)
+            self._sync = CodeSync(transport, python, self._open_courier)
+            return await self._sync.send(code, files, progress)
         except NoPython:
             from cockpit.engine.code_plain import PlainCode
 

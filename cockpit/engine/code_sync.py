@@ -72,9 +72,10 @@ class CodeSync:
         self._python = python
         self._open = open_courier
         self._host = str(transport.host)
+        self._held: Courier | None = None
 
     async def send(self, plan: CodePlan, files: Sequence[Hashed], progress: OnProgress) -> CodeSent:
-        """Raises LaunchFailed, NoPython, TransportError."""
+        """The folder there is ours until `let_go`. Raises LaunchFailed, NoPython, TransportError."""
         by_rsync = await asyncio.to_thread(has_rsync)
         try:
             return await self._once(plan, files, progress, by_rsync=by_rsync)
@@ -90,11 +91,19 @@ class CodeSync:
         by_rsync: bool,
     ) -> CodeSent:
         courier = Courier(await self._open(self._transport, self._python), self._host)
+        self._held = courier
         try:
             return await self._send(courier, plan, files, progress, by_rsync)
-        except Refusal as refusal:
-            raise self._failure(refusal, plan) from refusal
-        finally:
+        except BaseException as error:
+            await self.let_go()
+            if isinstance(error, Refusal):
+                raise self._failure(error, plan) from error
+            raise
+
+    async def let_go(self) -> None:
+        """Whoever else has code for that folder may put it there."""
+        courier, self._held = self._held, None
+        if courier is not None:
             await courier.close()
 
     async def _send(

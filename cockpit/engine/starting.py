@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from cockpit.config.paths import ensure_private_dir
@@ -57,20 +58,25 @@ class Starter:
         if runs.machine:
             spec = replace(spec, notes={**spec.notes, MACHINE_NOTE: runs.machine})
         self._remember(plan, spec)
-        spec = await self._with_code(plan, spec)
-        self._on_step(spec.run, plan.host, "launch_sending")
-        record = await self._send(runs, spec, attempt)
+        async with self._with_code(plan, spec) as spec:
+            self._on_step(spec.run, plan.host, "launch_sending")
+            record = await self._send(runs, spec, attempt)
         self._on_step(spec.run, plan.host, "launch_on_disk")
         return record
 
-    async def _with_code(self, plan: LaunchPlan, spec: RunSpec) -> RunSpec:
+    @asynccontextmanager
+    async def _with_code(self, plan: LaunchPlan, spec: RunSpec) -> AsyncIterator[RunSpec]:
         """What fails here starts nothing."""
         if plan.code is None:
-            return spec
+            yield spec
+            return
         from cockpit.engine.code_sending import CodeSender
 
         sender = CodeSender(self._parts, self._of_host, self._transport_of, self._on_step)
-        return await sender.send(plan, spec)
+        try:
+            yield await sender.send(plan, spec)
+        finally:
+            await sender.let_go()
 
     async def _send(self, runs: HostRuns, spec: RunSpec, attempt: int) -> RunRecord:
         """A host that has the run answers so and starts nothing: a request may be sent again."""

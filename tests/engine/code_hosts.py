@@ -52,6 +52,8 @@ class CodeHost:
     cut_after_bytes: int | None = None
     progress: list[tuple[int, int]] = field(default_factory=list)
     host: HostName = HostName("box")
+    lets_go: bool = True
+    last: CodeSync | None = None
 
     def __post_init__(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
@@ -84,10 +86,14 @@ class CodeHost:
         plan = plan_code(replace(made, **wish))  # type: ignore[arg-type]
         sync = CodeSync(cast(HostTransport, self), None, self.open)
         told = self.progress
-        return await asyncio.wait_for(
-            sync.send(plan, files or hashed(plan), lambda done, total: told.append((done, total))),
-            60,
+        sending = sync.send(
+            plan, files or hashed(plan), lambda done, total: told.append((done, total))
         )
+        sent = await asyncio.wait_for(sending, 60)
+        self.last = sync
+        if self.lets_go:
+            await sync.let_go()
+        return sent
 
     def there(self) -> dict[str, str]:
         """The files of the working folder by name, ours aside; links as `-> target`."""

@@ -255,6 +255,20 @@ async def test_two_launches_into_one_folder_wait_for_each_other(host: CodeHost) 
     assert (await second).new_files == 1
 
 
+async def test_the_folder_is_kept_until_what_was_sent_is_started(host: CodeHost) -> None:
+    put(host.root, "a.py")
+    host.lets_go = False
+    await host.send()
+    first = host.last
+    put(host.root, "a.py", "two")
+    second = asyncio.ensure_future(host.send())
+    done, _waiting = await asyncio.wait({second}, timeout=1.0)
+    assert not done and host.there() == {"a.py": "x"} and first is not None
+    await first.let_go()
+    assert (await second).new_files == 1 and host.last is not None
+    await host.last.let_go()
+
+
 async def test_a_file_that_changes_while_it_is_sent_starts_nothing(host: CodeHost) -> None:
     put(host.root, "a.py", "one")
     files = hashed(plan_code(CodeWish(host.root, str(host.folder), by_git=False)))
