@@ -44,8 +44,6 @@ LEAST_REQUESTS: Final = 128
 BLOCK_TOKENS: Final = 16
 LEAST_TOKENS: Final = 512
 FEW_STEP_TOKENS: Final = 2048
-KEEP_MODEL: Final = "24h"
-MOST_LOADED: Final = 8
 CACHE_SAVES: Final = 2.0
 """So many times as many tokens fit in 8 bits."""
 
@@ -144,23 +142,6 @@ def larger_steps(code: str, case: Case) -> Fitted:
     if before is None and case.server != "vllm":
         return told(code)
     return _with(code, case, STEP_TOKENS, 2 * (FEW_STEP_TOKENS if before is None else before))
-
-
-def keep_model(code: str, case: Case) -> Fitted:
-    options = case.options()
-    if options.kind != "ollama":
-        return told(code)
-    options.put("ollama.keep_alive", KEEP_MODEL)
-    return told(code, options, keep=KEEP_MODEL)
-
-
-def more_models(code: str, case: Case) -> Fitted:
-    """As many as took turns."""
-    options, models = case.options(), _whole(case, "models")
-    if options.kind != "ollama" or models is None or not 2 <= models <= MOST_LOADED:
-        return told(code)
-    options.put("ollama.max_loaded_models", models)
-    return told(code, options, value=models)
 
 
 def smaller_steps(code: str, case: Case) -> Fitted | None:
@@ -304,8 +285,6 @@ FITS: Final[dict[str, Fit]] = {
     "fewer_slots": fewer_requests,
     "max_num_seqs_up": more_requests,
     "more_batched_tokens": larger_steps,
-    "keep_model": keep_model,
-    "more_loaded_models": more_models,
     "fewer_batched_tokens": smaller_steps,
     "sgl_chunked": smaller_steps,
     "tensor_parallel": more_cards,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from cockpit.domain import remedies_serving, remedies_training
+from cockpit.domain import remedies_models, remedies_serving, remedies_training
 from cockpit.domain.incidents import Finding, Remedy
 from cockpit.domain.profile_options import Profile
 from cockpit.domain.remedies import BY_PHASE, BY_SERVING_PHASE, ladder
@@ -28,7 +28,11 @@ _VARIABLES: Final[dict[str, tuple[str, str]]] = {
 }
 _WHILE_IT_GOES_ON: Final = frozenset({"flight_recorder"})
 """What tells more the next time, in a run that goes on where this one stood."""
-_FITS: Final[dict[str, Fit]] = {**remedies_training.FITS, **remedies_serving.FITS}
+_FITS: Final[dict[str, Fit]] = {
+    **remedies_training.FITS,
+    **remedies_serving.FITS,
+    **remedies_models.FITS,
+}
 _SERVING_ONLY: Final = frozenset(remedies_serving.FITS) - {"free_port"}
 
 _INSTEAD: Final[dict[str, str]] = {

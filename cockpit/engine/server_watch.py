@@ -219,6 +219,8 @@ class ServerWatcher:
         card = view.gpus[0] if len(view.gpus) == 1 else None
         for signal in signals:
             if signal.action == "open":
+                if not self._is_wanted(view.run, signal):
+                    continue
                 at_s = self._parts.clock.wall_s()
                 desk.report(
                     signal.finding,
@@ -233,6 +235,13 @@ class ServerWatcher:
                 now = self._book.get(view.run)
                 is_over = now is None or now.ended
                 desk.settle(key_of(signal.finding, place), "closed" if is_over else "recovered")
+
+    def _is_wanted(self, run: RunId, signal: Signal) -> bool:
+        """By `[watch]` of its profile."""
+        wishes = self._parts.wishes.of(run)
+        if signal.finding.family == "hang" and wishes.stall_s is None:
+            return False
+        return wishes.wants(signal.finding)
 
     def _now_s(self) -> float:
         return self._parts.clock.now_s()
