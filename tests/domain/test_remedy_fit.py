@@ -294,3 +294,66 @@ def test_every_change_goes_through_set_and_comes_out_the_same(name: str) -> None
         assert [shlex.split(shlex.quote(one)) for one in sets] == [[one] for one in sets]
         again = ProfileOptions(parse_profile(text, overrides=sets).document)
         assert {key: again.value(key) for key in patch} == dict(patch)
+
+
+def test_more_workers_are_no_more_than_the_cores() -> None:
+    starved = general("starved", "starved_workers", "more_workers", "workers_to_cores")
+    document = training("command", "train --num_workers 1", "[gpus]\ncount = 2\n").document
+
+    def words(cores: int) -> list[object]:
+        found = fitted(starved, document, Room(cores=cores))
+        return [(one.code, one.patch and one.patch["command.argv"]) for one in found.remedies]
+
+    assert words(64) == [
+        ("more_workers", ["train", "--num_workers", "4"]),
+        ("workers_to_cores", ["train", "--num_workers", "32"]),
+    ]
+    assert words(2) == [("more_workers", ["train", "--num_workers", "2"])]
+
+
+def test_evaluation_is_made_smaller_beside_the_training_batch() -> None:
+    codes = ("smaller_eval_batch", "predictions_to_cpu")
+    document = training("accelerate", "--per_device_train_batch_size 4").document
+    found = fitted(general("gpu_oom", "x", *codes), document)
+    args = ["--per_device_train_batch_size", "4"]
+    assert patch_of(found, codes[0]) == {
+        "accelerate.args": [*args, "--per_device_eval_batch_size", "4"]
+    }
+    assert patch_of(found, codes[1]) == {
+        "accelerate.args": [*args, "--eval_accumulation_steps", "8"]
+    }
+
+
+def test_a_hang_goes_on_from_its_checkpoint_with_the_recorder_on() -> None:
+    document = training(
+        "torchrun", "--lr 1", '[restart]\nresume_args = ["--resume", "auto"]\n'
+    ).document
+    found = fitted(general("hang", "x", "py_spy", "flight_recorder"), document)
+    assert patch_of(found, "flight_recorder") == {
+        "env.set.TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",
+        "torchrun.args": ["--lr", "1", "--resume", "auto"],
+    }
+
+
+def test_servers_of_other_makers_have_their_own_names() -> None:
+    ollama = profile('kind = "ollama"\n[ollama]\ncontext_length = 8192\nnum_parallel = 4\n')
+    short = general("kv_cache", "x", "smaller_context", "fewer_slots", "kv_quant")
+    assert [one.patch for one in fitted(short, ollama.document).remedies] == [
+        {"ollama.context_length": 4096},
+        {"ollama.num_parallel": 2},
+        {"ollama.kv_cache_type": "q8_0", "ollama.flash_attention": True},
+    ]
+    text = 'kind = "sglang"\n[sglang]\nmodel = "m"\nmem_fraction_static = 0.85\n'
+    sglang = profile(text).document
+    tight = general("kv_cache", "x", "sgl_fraction_down", "fewer_requests", "sgl_chunked")
+    assert [one.patch for one in fitted(tight, sglang).remedies] == [
+        {"sglang.mem_fraction_static": 0.78},
+        {"sglang.max_running_requests": 128},
+        {"sglang.chunked_prefill_size": 2048},
+    ]
+
+
+def test_a_script_of_a_shell_is_left_alone() -> None:
+    said = profile('kind = "command"\n[command]\nscript = "python t.py --batch_size 8"\n')
+    patches = [one.patch for one in fitted(finding_of(OOM), said.document).remedies]
+    assert patches == [None] * len(patches)
