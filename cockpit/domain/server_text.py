@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from prometheus_client.samples import Sample
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-MOST_SAMPLES: Final = 20_000
-MOST_PARSED_BYTES: Final = 1024 * 1024
+MOST_SAMPLES: Final = 6_000
+MOST_PARSED_BYTES: Final = 512 * 1024
 _ROW_BYTES: Final = 1024
+_ESCAPES: Final = 16
+"""The parser takes a time that grows with the square of them."""
 MOST_BUCKETS: Final = 128
 _LARGEST: Final = 1e18
 _NAME_BYTES: Final = 128
@@ -71,8 +73,10 @@ def _samples(page: bytes) -> Iterator[Sample]:
     left, left_bytes = MOST_SAMPLES, MOST_PARSED_BYTES
     for row in page[:MOST_BYTES].split(b"\n"):
         name = row[:_NAME_BYTES].partition(b"{")[0].partition(b" ")[0].replace(b":", b"_")
-        if name not in _WANTED or len(row) > _ROW_BYTES or left <= 0 or left_bytes <= 0:
+        if name not in _WANTED or len(row) > _ROW_BYTES or row.count(b"\\") > _ESCAPES:
             continue
+        if left <= 0 or left_bytes <= 0:
+            break
         left -= 1
         left_bytes -= len(row)
         try:
