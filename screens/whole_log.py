@@ -87,6 +87,10 @@ class WholeLogScreen(CockpitScreen):
     def on_mount(self) -> None:
         self._view.place_words = self._where
         self._view.focus()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """Once there are rows, of which a place lands in a third."""
         if self._wanted:
             self._work(self._search(-1))
         else:

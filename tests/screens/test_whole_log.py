@@ -85,6 +85,7 @@ async def test_hits_from_the_end_and_a_word_when_there_are_no_more(engine: FakeE
         await settled(pilot)
         assert isinstance(app.screen, WholeLogScreen)
         assert cursor(app) == "nan again" and "byte " in rows(app)[-1] and "/nan" in rows(app)[-1]
+        assert "rest" in text(app), "what led to it is in sight"
         await pilot.press("n")
         await settled(pilot)
         assert "no more hits this way" in rows(app)[-1]
