@@ -115,14 +115,17 @@ def _demo(count: int | None) -> int:
     """The screen on the embedded fleet, which is gone when the screen is."""
     from cockpit.app import run_tui
     from cockpit.demo.director import direct
-    from cockpit.demo.hosts import FLEET
+    from cockpit.demo.hosts import FLEET, demo_hosts
     from cockpit.demo.main import embedded_fleet
     from cockpit.i18n import _
     from cockpit.own_log import keep_log
 
-    with embedded_fleet(count or len(FLEET)) as fleet:
+    hosts = demo_hosts(count or len(FLEET))
+    is_fast = any(host.clock != 1.0 for host in hosts)
+    note = _("simulated; a100: time runs x60") if is_fast else _("simulated")
+    with embedded_fleet(len(hosts)) as fleet:
         keep_log(fleet.home)
-        code = run_tui(fleet.home, direct, _("simulated; a100: time runs x60"))
+        code = run_tui(fleet.home, direct, note)
     if code == 0:
         talk(_DEMO_IS_OVER)
     return code
