@@ -74,4 +74,8 @@ def _numbers(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _disk(facts: dict[str, Any]) -> dict[str, Any]:
     total = int(facts["disk_mib"])
-    return {"total_mib": total, "free_mib": int(total * (29 + total % 31) / 100), "inodes_free_pct": 91.0}
+    return {
+        "total_mib": total,
+        "free_mib": int(total * (29 + total % 31) / 100),
+        "inodes_free_pct": 91.0,
+    }
