@@ -11,9 +11,9 @@ from cockpit.errors import CockpitError, Fact, LaunchFailed, NotNow, RunError, R
 _MAX_FACTS = 16
 _KNOWN = frozenset(
     {
-        "bad_request", "bad_spec", "disk_full", "io", "locked", "no_cwd", "no_environment", "no_inodes", "no_session", "not_alive",
-        "not_started", "not_yours", "run_root", "start_slow", "supervisor_failed", "too_few_cards", "too_many_tails",
-        "unsafe_folder",
+        "bad_request", "bad_spec", "disk_full", "io", "locked", "no_cwd", "no_environment", "no_inodes", "no_session",
+        "not_alive", "not_started", "not_yours", "run_root", "start_slow", "supervisor_failed", "too_few_cards",
+        "too_many_tails", "unsafe_folder",
     }
 )  # fmt: skip
 

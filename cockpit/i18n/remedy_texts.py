@@ -15,7 +15,8 @@ REMEDIES: Final[dict[str, tuple[str, ...]]] = {
     # training
     "smaller_batch": (
         _(
-            "Batch {batch} instead of {batch_before}, accumulation {steps} instead of {steps_before}: same result, a little slower."
+            "Batch {batch} instead of {batch_before}, accumulation {steps} instead of {steps_before}: "
+            "same result, a little slower."
         ),
         _("Batch {batch} instead of {batch_before}."),
         _("A smaller batch with more gradient accumulation: same result, a little slower."),
