@@ -21,6 +21,7 @@ LIMITS_S = {
     "scan": 90,
     "leak": 400,
     "pulse": 300,
+    "recorder": 300,
     "incident_latency": 150,
 }
 """What a bench may take before it is ended, with all that it started."""
