@@ -312,7 +312,8 @@ class RunScreen(CockpitScreen):
 
     @on(LogView.EdgeReached)
     def _show_older(self, event: LogView.EdgeReached) -> None:
-        self.app.push_screen(WholeLogScreen(self._run_id, place=ByteAt(event.offset)))
+        if self.app.screen is self:  # a wheel turns on and on
+            self.app.push_screen(WholeLogScreen(self._run_id, place=ByteAt(event.offset)))
 
     @on(LogView.PlaceAsked)
     def _show_place(self, event: LogView.PlaceAsked) -> None:

@@ -174,9 +174,13 @@ async def test_older_lines_than_those_kept_come_by_scrolling_up(long: FakeEngine
     async with app.run_test(size=(120, 24)) as pilot:
         await app.push_screen(RunScreen(RUN))
         await settled(pilot)
-        await pilot.press("g", "pageup")
+        await pilot.press("g")
+        for _ in range(5):  # a wheel that turns on
+            app.screen.query_one(LogView).action_page(-1)
         await settled(pilot)
-        assert isinstance(app.screen, WholeLogScreen)
+        assert isinstance(app.screen, WholeLogScreen) and isinstance(
+            app.screen_stack[-2], RunScreen
+        )
         assert cursor(app) == "line 0600" and "line 0601" in text(app)
         seen: set[str] = set()
         for _ in range(60):
