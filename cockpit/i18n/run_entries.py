@@ -289,7 +289,7 @@ RUN_ENTRIES: Final[dict[str, Entry]] = {
             _("This regular expression takes too long on {host}."),
             _("This regular expression takes too long."),
         ),
-        (_("At byte {at:,} it did not come to an end; the search was stopped."),),
+        (_("At byte {at} it did not come to an end; the search was stopped."),),
         (_("Make it simpler: repeats within repeats are what takes long."),),
     ),
     "search_replaced": Entry((_("Another search of this log has begun; this one was stopped."),)),
