@@ -49,6 +49,8 @@ class AroundRuns:
 
     def __init__(self, parts: EngineParts, book: RunBook, past: PastRuns) -> None:
         self.acts_for_all = False
+        self.goes_at_once = False
+        """This cockpit only starts a run and leaves: whoever comes next acts for it, and is not forestalled."""
         self.stop: Callable[[RunId], Awaitable[object]] = _cannot_stop
         self.herald = Herald(parts.clock.now_s)
         self.hooks = Hooks(parts.clock.now_s)
@@ -71,7 +73,7 @@ class AroundRuns:
         if profile is not None:
             self._profiles[run] = profile
         view = self._book.get(run)
-        if view is None:
+        if view is None or self.goes_at_once:
             return
         # An end that was heard before we acted for it, or while nobody was here, is made up for.
         self.spawn(run, self._ended(view) if view.ended else self._watch_budget(run))
@@ -128,6 +130,8 @@ class AroundRuns:
         return run in self._adopted
 
     def acts_for(self, run: RunId) -> bool:
+        if self.goes_at_once:
+            return False
         past = self._past.get(run)
         is_ours = run in self._profiles or (past is not None and past.has_origin)
         return run in self._adopted or (self.acts_for_all and is_ours)

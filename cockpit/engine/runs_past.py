@@ -82,6 +82,10 @@ class RunsPast:
         """Do for this run what its profile wants beside it; an engine that follows all does it for all."""
         self._life.adopt(run)
 
+    def goes_at_once(self) -> None:
+        """This cockpit leaves as soon as its run has begun: what goes along with the run is for who comes next."""
+        self._life.around_runs.goes_at_once = True
+
     async def settled(self, run: RunId, limit_s: float) -> None:
         """Wait for what is still done for a run: its hooks and messages."""
         await self._life.around_runs.settled(run, limit_s)

@@ -70,6 +70,7 @@ def _print_plan(plan: LaunchPlan, as_json: bool) -> None:
 
 
 async def _detached(engine: Engine, plan: LaunchPlan, report: RunReport, as_json: bool) -> int:
+    runs_of(engine).goes_at_once()
     async with steps_told(engine, report):
         run = await engine.launch(plan)
     if not as_json:

@@ -86,13 +86,11 @@ async def test_a_run_that_needs_no_supervisor_gets_none(runs: Runs) -> None:
     await runs.agent.start(shell(RUN, "exit 3"))
     await runs.ended(RUN)
     assert (await adopt(runs.agent, RUN)).code == 3
-    await until(lambda: not of_run())
-    assert not of_run()
+    await until(lambda: not of_run(runs.home))
 
 
-def of_run() -> list[int]:
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if b"COCKPIT_RUN=a-1" in environment_of(pid) and alive(pid)]
+def of_run(home: Path) -> list[int]:
+    return [pid for pid in of_home(home) if b"COCKPIT_RUN=a-1" in environment_of(pid)]
 
 
 async def test_an_adopted_run_that_is_killed_whole_is_lost(runs: Runs) -> None:
