@@ -20,6 +20,7 @@ from cockpit.domain.models import (
     XidEvent,
 )
 from cockpit.domain.quick_make import quick_maker
+from cockpit.domain.units import LATEST_S
 from cockpit.domain.wire_fields import (
     DISK_CHECKS,
     FACT_CHECKS,
@@ -52,7 +53,7 @@ Value = TypeVar("Value")
 
 _SOURCE: Final = one_of("nvml", "nvidia-smi", "proc")
 _INTERVAL: Final = number(0.0, 3600.0)
-_AT: Final = number(0.0, 1 << 40)
+_AT: Final = number(0.0, LATEST_S)
 _WHOLE: Final = whole(0, (1 << 62) - 1)
 _INDEX: Final = whole(0, GPUS_MAX - 1)
 _XID: Final = whole(1, 10_000)

@@ -13,6 +13,7 @@ from typing import Final
 
 from cockpit.domain.models import HostName
 from cockpit.domain.text import safe_line
+from cockpit.domain.units import LATEST_S
 
 VERSION: Final = 1
 SUFFIX: Final = ".cockpit.gz"
@@ -24,7 +25,6 @@ MOST_SPAN_S: Final = 26 * 3600.0
 """No frame of a recording is further than this from its first one."""
 END_KIND: Final = "end"
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_TIME_MAX: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def read_frame(line: bytes) -> Frame:
     """Raises BadLine. Kinds that are not known are frames too: who plays them skips them."""
     told = parsed(line)
     at_s, kind = told.get("t"), told.get("k")
-    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 <= at_s < _TIME_MAX:
+    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 <= at_s < LATEST_S:
         raise BadLine("a frame without its time")
     if not isinstance(kind, str):
         raise BadLine("a frame without its kind")

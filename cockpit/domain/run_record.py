@@ -10,14 +10,13 @@ from cockpit.domain.models import HostName, RunId
 from cockpit.domain.run_ids import is_run_id
 from cockpit.domain.runs import RunState, RunView
 from cockpit.domain.text import safe_line
+from cockpit.domain.units import LATEST_S
 
 HostRunState: TypeAlias = Literal[
     "starting", "queued", "running", "stopping", "exited", "lost", "other_host"
 ]
 _MAX_ITEMS = 256
 _INT_MAX = (1 << 63) - 1
-_LATEST_S = 2e11
-"""A clock of ours cannot show the year 10000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,7 @@ class _Fields:
     def time(self, key: str) -> float | None:
         """A moment that a calendar has."""
         value = self.number(key)
-        return value if value is not None and 0.0 <= value < _LATEST_S else None
+        return value if value is not None and 0.0 <= value < LATEST_S else None
 
     def integer(self, key: str, low: int = -_INT_MAX, high: int = _INT_MAX) -> int | None:
         value = _integer(self._answer.get(key))

@@ -7,6 +7,8 @@ import re
 
 from cockpit.errors import Fact
 
+LATEST_S = 2e11
+"""A later moment, as a host may tell one, is in no calendar: none shows the year 10000."""
 _MIB = 1024.0 * 1024.0
 _SIZE_BYTES: dict[str, float] = {
     "b": 1.0,

@@ -29,7 +29,7 @@ from cockpit.domain.incidents import (
 from cockpit.domain.models import HostName, RunId
 from cockpit.domain.mutes import Mute
 from cockpit.domain.text import safe_line
-from cockpit.engine.store_rows import cut, line_of, number, parsed, whole
+from cockpit.engine.store_rows import cut, line_of, moment, number, parsed, whole
 
 MOST_LINES: Final = 24
 _INCIDENT: Final = (
@@ -126,8 +126,8 @@ def read_incident(row: Sequence[object]) -> Incident | None:
     return Incident(
         key=line_of(found["key"]) or "",
         finding=finding,
-        opened_s=number(found["opened_s"]) or 0.0,
-        last_s=number(found["last_s"]) or 0.0,
+        opened_s=moment(found["opened_s"]) or 0.0,
+        last_s=moment(found["last_s"]) or 0.0,
         count=whole(found["count"]) or 1,
         host=None if host is None else HostName(host),
         gpu=whole(found["gpu"]),
@@ -158,8 +158,8 @@ def read_mute(row: Sequence[object]) -> Mute | None:
         family=found["family"],
         signature=line_of(found["signature"]) or "",
         severity=found["severity"],
-        since_s=number(found["since_s"]) or 0.0,
-        until_s=number(found["until_s"]),
+        since_s=moment(found["since_s"]) or 0.0,
+        until_s=moment(found["until_s"]),
         host=None if host is None else HostName(host),
         gpu=whole(found["gpu"]),
         run=None if run is None else RunId(run),
@@ -187,7 +187,7 @@ def _facts(value: object) -> dict[str, int | float | str | bool]:
 def _evidence(value: object) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(
-            number(at_s), line_of(source) or "", line_of(text) or "", whole(offset), whole(line)
+            moment(at_s), line_of(source) or "", line_of(text) or "", whole(offset), whole(line)
         )
         for at_s, source, text, offset, line in _rows(value, 5)
     )
@@ -202,7 +202,7 @@ def _remedies(value: object) -> tuple[Remedy, ...]:
 
 def _steps(value: object) -> tuple[Step, ...]:
     found = [
-        Step(number(at_s) or 0.0, line_of(what) or "", line_of(why) or "")
+        Step(moment(at_s) or 0.0, line_of(what) or "", line_of(why) or "")
         for at_s, what, why in _rows(value, 3)
     ]
     return tuple(found[:MOST_STEPS])
@@ -242,7 +242,7 @@ def _curve(found: Mapping[str, object]) -> Curve | None:
     return Curve(
         found["kind"],  # type: ignore[arg-type]
         step_s,
-        number(found.get("until_s")) or 0.0,
+        moment(found.get("until_s")) or 0.0,
         tuple(number(one) for one in values[:MOST_POINTS]),
         number(found.get("top")),
         line_of(found.get("name")) or "",

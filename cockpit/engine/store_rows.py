@@ -12,6 +12,7 @@ from cockpit.domain.past_runs import Origin, PastRun
 from cockpit.domain.run_ids import is_run_id
 from cockpit.domain.runs import Progress, RunState, RunView
 from cockpit.domain.text import safe_line
+from cockpit.domain.units import LATEST_S
 
 T = TypeVar("T")
 
@@ -84,7 +85,7 @@ def _cost(past: PastRun) -> float | None:
 def read_run(row: Sequence[object]) -> PastRun | None:
     """None for a row that is no run."""
     found: dict[str, Any] = dict(zip((*_RUN, "has_origin"), row, strict=True))
-    run, state, seen_s = found["run"], found["state"], number(found["seen_s"])
+    run, state, seen_s = found["run"], found["state"], moment(found["seen_s"])
     if not isinstance(run, str) or not is_run_id(run) or state not in get_args(RunState):
         return None
     view = RunView(
@@ -98,9 +99,9 @@ def read_run(row: Sequence[object]) -> PastRun | None:
         signal=whole(found["signal"]),
         reason=line_of(found["reason"]),
         by=found["ended_by"] if found["ended_by"] in ("job", "cockpit") else None,
-        claimed_s=number(found["claimed_s"]),
-        started_s=number(found["started_s"]),
-        ended_s=number(found["ended_s"]),
+        claimed_s=moment(found["claimed_s"]),
+        started_s=moment(found["started_s"]),
+        ended_s=moment(found["ended_s"]),
         log_bytes=whole(found["log_bytes"]),
         degraded=line_of(found["degraded"]),
         attempt=whole(found["attempt"]) or 1,
@@ -200,3 +201,9 @@ def number(value: object) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(value) if abs(value) < 1e300 else None
+
+
+def moment(value: object) -> float | None:
+    """A time since the epoch that a calendar has."""
+    known = number(value)
+    return known if known is not None and 0.0 <= known < LATEST_S else None

@@ -29,6 +29,8 @@ _NOT_PLAIN: Final = {
     b"BZh91AY&SY": "it is compressed (bzip2 -dc FILE | cockpit scan -)",
     b"PK\x03\x04": "it is an archive (unzip -p FILE | cockpit scan -)",
 }
+_LOOK_BYTES: Final = 1024
+_WIDE_SHARE: Final = 0.4
 _LONGEST_MARK: Final = max(map(len, _NOT_PLAIN))
 FAILED: Final = 1
 """Something of the severity that was asked about, or worse, was found."""
@@ -82,8 +84,17 @@ def chunks_of(stream: BinaryIO, file: str) -> Iterator[bytes]:
     while chunk := _told(file, lambda: read(CHUNK_BYTES)):
         if len(begin) < _LONGEST_MARK:
             begin = (begin + chunk)[:_LONGEST_MARK]
+            if len(begin) == len(chunk[:_LONGEST_MARK]):
+                _refuse_wide(chunk[:_LOOK_BYTES], file)
             _refuse_packed(begin, file)
         yield chunk
+
+
+def _refuse_wide(first: bytes, file: str) -> None:
+    """UTF-16 without a mark: every other byte of its English is NUL."""
+    fewer, more = sorted((first[::2].count(0), first[1::2].count(0)))
+    if more > _WIDE_SHARE * len(first) > 1 and fewer < more / 10:
+        raise DataError(path=safe_line(file), why=_NOT_PLAIN[b"\xff\xfe"])
 
 
 def _refuse_packed(begin: bytes, file: str) -> None:

@@ -51,7 +51,8 @@ def _reading(text: str, file: str, number: int) -> Reading:
     if len(parts) not in (2, 3):
         raise _wrong(file, number, "it is not t_s,used_mib or t_s,used_mib,total_mib")
     try:
-        at_s, used_mib, *rest = [float(part) for part in parts if part]
+        at_s, used_mib = float(parts[0]), float(parts[1])
+        rest = [float(part) for part in parts[2:] if part]
     except ValueError:
         raise _wrong(file, number, "it holds something that is no number") from None
     values = (at_s, used_mib, *rest)

@@ -408,3 +408,13 @@ def test_the_curve_of_an_old_incident_is_dropped_and_its_story_kept(path: Path) 
     assert database.newest_incidents(1)[0].proof == one.proof
     database.prune(one.last_s + PROOF_KEPT_S + 1)
     assert database.newest_incidents(1) == [replace(one, proof=None)]
+
+
+@pytest.mark.parametrize("at_s", [2.0**40, 1e14, 2.0**70, -1.0])
+def test_times_that_no_calendar_has_are_none(path: Path, at_s: float) -> None:
+    from cockpit.screens.incident_markdown import utc
+
+    Database(path).save_incidents([replace(full_incident(), opened_s=at_s, last_s=at_s, run=None)])
+    [found] = Database(path).newest_incidents(1)
+    assert (found.opened_s, found.last_s) == (0.0, 0.0)
+    assert utc(found.opened_s).startswith("1970")

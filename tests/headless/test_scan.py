@@ -130,11 +130,17 @@ def test_mistakes_have_their_own_exit_codes(
 
 @pytest.mark.parametrize(
     "content",
-    [gzip.compress(OOM.encode()), lzma.compress(OOM.encode()), OOM.encode("utf-16")],
+    [
+        gzip.compress(OOM.encode()),
+        lzma.compress(OOM.encode()),
+        OOM.encode("utf-16"),
+        OOM.encode("utf-16-le"),
+    ],
     ids=[
         "gzip",
         "xz",
         "utf-16",
+        "utf-16 without a mark",
     ],  # gzip writes the time: the name would differ from worker to worker
 )
 def test_what_is_no_plain_text_is_not_called_clean(
