@@ -43,14 +43,14 @@ def process_table() -> "dict[int, Process]":
 
 
 def first_orphan(session: int, gone: int) -> "Process | None":
-    """The oldest live process of a session whose parent we have become."""
+    """The oldest process of a session whose parent we have become. It may have ended in the same moment: then
+    its end, which is collected next, is the job's."""
     found = [
         process
         for process in process_table().values()
-        if process.parent == os.getpid() and process.session == session
+        if process.parent == os.getpid() and process.session == session and process.pid != gone
     ]
-    alive = [process for process in found if process.alive and process.pid != gone]
-    return min(alive, key=lambda process: process.start) if alive else None
+    return min(found, key=lambda process: process.start) if found else None
 
 
 def is_alive(pid: "Any", start: "Any") -> bool:

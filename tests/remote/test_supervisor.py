@@ -272,6 +272,23 @@ async def test_the_code_is_kept_when_only_the_shell_between_is_killed(runs: Runs
     assert record.signal == signal.SIGTERM
 
 
+async def test_the_code_is_kept_when_the_job_ends_in_the_moment_in_which_its_shell_is_killed(
+    runs: Runs,
+) -> None:
+    await runs.agent.start(shell("a-1", NAP + "; kill -TERM $$"))
+    nap = await runs.pid_of("nap")
+    record = await runs.agent.status(RunId("a-1"))
+    supervisor = runs.supervisor_pid("a-1")
+    assert record.job_pid is not None
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(record.job_pid, signal.SIGKILL)
+    job = int(Path(f"/proc/{nap}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(nap, signal.SIGKILL)
+    await until(lambda: not alive(record.job_pid or 0) and not alive(job))
+    os.kill(supervisor, signal.SIGCONT)
+    assert (await runs.ended("a-1")).signal == signal.SIGTERM
+
+
 async def test_hang_up_and_terminate_do_not_move_a_supervisor(runs: Runs) -> None:
     await runs.agent.start(shell("a-1", NAP + "; exit 6"))
     nap = await runs.pid_of("nap")
