@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from cockpit.domain.filter import FilterError
+from collections.abc import Mapping
+
+from cockpit.domain.filter import Filter, FilterError, parse_filter
+from cockpit.domain.filter_nodes import shown
 from cockpit.i18n import _
+from cockpit.widgets.filter_bar import FilterBar
 
 _EXAMPLES = {
     "memory": "20GiB",
@@ -51,3 +55,17 @@ def caret_line(error: FilterError, indent: int) -> str:
     """Carets under the place of the mistake, the words after them."""
     carets = "^" * min(24, error.end - error.start)
     return " " * (indent + error.start) + carets + "  " + filter_problem(error)
+
+
+def read_typed(bar: FilterBar, text: str, saved: Mapping[str, str]) -> Filter | None:
+    """What was typed into a bar, or a filter that was saved under that name; None while it cannot be read.
+
+    The bar says what it means, or what is wrong with it.
+    """
+    try:
+        found = parse_filter(saved.get(text.strip().removeprefix("/"), text))
+    except FilterError as error:
+        bar.say(caret_line(error, 0), wrong=True)
+        return None
+    bar.say("   ".join(shown(term) for term in found.terms), wrong=False)
+    return found

@@ -10,15 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
-from cockpit.domain.filter import FilterError, parse_filter
 from cockpit.domain.filter_nodes import Filter
-from cockpit.domain.filter_nodes import shown as words_of
 from cockpit.domain.incidents import Incident
 from cockpit.engine.events import Event, IncidentChanged
 from cockpit.i18n import _
 from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
-from cockpit.screens.filter_words import caret_line
+from cockpit.screens.filter_words import read_typed
 from cockpit.screens.incident_card import card_text
 from cockpit.screens.incident_decisions import IncidentDecisions
 from cockpit.screens.incident_export import export_incident
@@ -246,17 +244,11 @@ class IncidentsScreen(IncidentDecisions, CockpitScreen):
     @on(FilterBar.Typed)
     def _typed(self, event: FilterBar.Typed) -> None:
         """The last filter that could be read stays in force while one types."""
-        bar = self.query_one(FilterBar)
         saved = services(self).options.filters
-        text = saved.get(event.text.strip().removeprefix("/"), event.text)
-        try:
-            self._wanted = parse_filter(text)
-        except FilterError as error:
-            bar.say(caret_line(error, 0), wrong=True)
-            return
-        bar.say("   ".join(words_of(term) for term in self._wanted.terms), wrong=False)
-        self._filter = event.text.strip()
-        self.pull()
+        found = read_typed(self.query_one(FilterBar), event.text, saved)
+        if found is not None:
+            self._wanted, self._filter = found, event.text.strip()
+            self.pull()
 
     @on(FilterBar.Accepted)
     def _accepted(self) -> None:

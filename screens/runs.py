@@ -9,17 +9,15 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from cockpit.domain.filter import FilterError, parse_filter
 from cockpit.domain.filter_fields import FilterRow
 from cockpit.domain.filter_nodes import Filter
-from cockpit.domain.filter_nodes import shown as words
 from cockpit.domain.models import RunId
 from cockpit.domain.runs import RunView
 from cockpit.engine.events import Event, RunChanged
 from cockpit.i18n import _, ngettext
 from cockpit.screens.base import CockpitScreen, services
 from cockpit.screens.dialogs import Choice, ChoiceMenu
-from cockpit.screens.filter_words import caret_line
+from cockpit.screens.filter_words import read_typed
 from cockpit.screens.navigation import open_run
 from cockpit.screens.run_actions import stop_run
 from cockpit.screens.run_remark import write_remark
@@ -189,17 +187,11 @@ class RunsScreen(CockpitScreen):
     @on(FilterBar.Typed)
     def _typed(self, event: FilterBar.Typed) -> None:
         """The last filter that could be read stays in force while one types."""
-        bar = self.query_one(FilterBar)
         saved = services(self).options.filters
-        text = saved.get(event.text.strip().removeprefix("/"), event.text)
-        try:
-            self._wanted = parse_filter(text)
-        except FilterError as error:
-            bar.say(caret_line(error, 0), wrong=True)
-            return
-        bar.say("   ".join(words(term) for term in self._wanted.terms), wrong=False)
-        self._filter = event.text.strip()
-        self.pull()
+        found = read_typed(self.query_one(FilterBar), event.text, saved)
+        if found is not None:
+            self._wanted, self._filter = found, event.text.strip()
+            self.pull()
 
     @on(FilterBar.Accepted)
     def _accepted(self) -> None:

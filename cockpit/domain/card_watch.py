@@ -6,17 +6,16 @@ card down, or that wait for the next reset.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 from typing import Final, TypeAlias
 
-from cockpit.domain.detectors import LARGEST_STEP_S, Signal
-from cockpit.domain.incidents import FactValue, Finding, Severity
+from cockpit.domain.detectors import LARGEST_STEP_S, Signal, finding_with
+from cockpit.domain.incidents import FactValue, Finding
 from cockpit.domain.lasting import Lasting
 from cockpit.domain.models import GpuSample, HostSample
-from cockpit.domain.remedies import make_all
 from cockpit.domain.signatures.xids import cause_of
 
 BUSY_PCT: Final = 50
@@ -135,7 +134,7 @@ def _throttles(card: _Card, gpu: GpuSample, step_s: float) -> Iterator[Signal]:
 
 
 def _slowed(signature: str, cause: str, remedies: tuple[str, ...], gpu: GpuSample) -> Finding:
-    return _finding(signature, "warning", cause, _speed_facts(gpu), remedies)
+    return finding_with("hardware", signature, "warning", cause, _speed_facts(gpu), remedies)
 
 
 def _counters(card: _Card, gpu: GpuSample, is_told: bool) -> Iterator[Signal]:
@@ -143,24 +142,28 @@ def _counters(card: _Card, gpu: GpuSample, is_told: bool) -> Iterator[Signal]:
     before, card.ecc = card.ecc, gpu.ecc_uncorrected
     if before is not None and card.ecc is not None and card.ecc > before and not is_told:
         facts = _facts(gpu, ecc_uncorrected=card.ecc, new_errors=card.ecc - before)
-        finding = _finding("ecc-uncorrected", "fatal", "memory_hardware", facts, _RESET)
+        finding = finding_with(
+            "hardware", "ecc-uncorrected", "fatal", "memory_hardware", facts, _RESET
+        )
         yield Signal("open", finding, gpu.index)
     rows = _rows(gpu)
     was, card.rows = card.rows, rows
     if was is not None and rows is not None and rows > was and not is_told:
         facts = _facts(gpu, rows=rows, new_rows=rows - was)
-        finding = _finding("rows-replaced", "notice", "row_remapped", facts, _LATER)
+        finding = finding_with("hardware", "rows-replaced", "notice", "row_remapped", facts, _LATER)
         yield Signal("open", finding, gpu.index)
     yield from _stands(card, gpu, gpu.remap_failed, "remap-failed", partial(_rows_gone, gpu))
     yield from _stands(card, gpu, gpu.remap_pending, "remap-pending", partial(_rows_wait, gpu))
 
 
 def _rows_gone(gpu: GpuSample) -> Finding:
-    return _finding("remap-failed", "fatal", "rows_exhausted", _facts(gpu), _TICKET)
+    return finding_with("hardware", "remap-failed", "fatal", "rows_exhausted", _facts(gpu), _TICKET)
 
 
 def _rows_wait(gpu: GpuSample) -> Finding:
-    return _finding("remap-pending", "notice", "row_remap_pending", _facts(gpu), _LATER)
+    return finding_with(
+        "hardware", "remap-pending", "notice", "row_remap_pending", _facts(gpu), _LATER
+    )
 
 
 def _links(
@@ -186,17 +189,17 @@ def _links(
 
 def _narrow(gpu: GpuSample, width: int, most: int) -> Finding:
     facts = _facts(gpu, pcie_width=width, pcie_width_max=most)
-    return _finding("pcie-narrow", "warning", "pcie_narrow", facts, _LINK)
+    return finding_with("hardware", "pcie-narrow", "warning", "pcie_narrow", facts, _LINK)
 
 
 def _slow_link(gpu: GpuSample, speed: int, fastest: int) -> Finding:
     facts = _facts(gpu, pcie_gen=speed, pcie_gen_max=fastest)
-    return _finding("pcie-slow", "notice", "pcie_slow", facts, _LINK)
+    return finding_with("hardware", "pcie-slow", "notice", "pcie_slow", facts, _LINK)
 
 
 def _links_down(gpu: GpuSample, links_up: int, most: int) -> Finding:
     facts = _facts(gpu, nvlinks_up=links_up, nvlinks=most)
-    return _finding("nvlink-down", "warning", "nvlink_down", facts, _LINK)
+    return finding_with("hardware", "nvlink-down", "warning", "nvlink_down", facts, _LINK)
 
 
 def _clock(
@@ -225,7 +228,7 @@ def _is_peer(one: GpuSample, gpu: GpuSample) -> bool:
 
 def _clock_low(gpu: GpuSample, wanted_mhz: int, others: int) -> Finding:
     facts = _speed_facts(gpu) | {"expected_mhz": wanted_mhz, "busy_neighbours": others}
-    return _finding("clock-drop", "warning", "clock_drop", facts, _SLOW)
+    return finding_with("hardware", "clock-drop", "warning", "clock_drop", facts, _SLOW)
 
 
 _EXPLAINED: Final = frozenset(
@@ -293,14 +296,3 @@ def _speed_facts(gpu: GpuSample) -> dict[str, FactValue]:
         "power_w": None if gpu.power_w is None else round(gpu.power_w),
     }
     return _facts(gpu) | {name: value for name, value in numbers.items() if value is not None}
-
-
-def _finding(
-    signature: str,
-    severity: Severity,
-    cause: str,
-    facts: Mapping[str, FactValue],
-    remedies: tuple[str, ...],
-) -> Finding:
-    made = make_all(remedies, facts)
-    return Finding("hardware", signature, severity, dict(facts), cause=cause, remedies=made)

@@ -101,7 +101,7 @@ class HostWatch:
         gone = gpu.error_code in _LOST_CODES
         known = self._lost.get(gpu.index)
         if gone and known is None:
-            finding = _finding(
+            finding = finding_with(
                 "hardware",
                 "gpu-lost",
                 "fatal",
@@ -125,7 +125,9 @@ class HostWatch:
             severity, remedies = _DRIVER_CODES[code]
             facts: dict[str, FactValue] = {"words": sample.gpu_error} if sample.gpu_error else {}
             cause = _CAUSES.get(code, code)
-            finding = _finding("driver", code.replace("_", "-"), severity, cause, facts, remedies)
+            finding = finding_with(
+                "driver", code.replace("_", "-"), severity, cause, facts, remedies
+            )
             self._driver = replace(finding, text=sample.gpu_error or "")
             yield Signal("open", self._driver, None, _said(sample.at_s, "nvml", sample.gpu_error))
 
@@ -137,7 +139,7 @@ class HostWatch:
         self._oom_kills = now
         if before is not None and now > before:
             text = f"oom_kill {before} -> {now}"
-            finding = _finding(
+            finding = finding_with(
                 "host_oom",
                 "cgroup-oom-kill",
                 "fatal",
@@ -168,7 +170,7 @@ def _near_full(gpu: GpuSample, for_s: float) -> Finding:
         "open_pct": round(NEAR_FULL_OPEN * 100),
     }
     remedies = ("smaller_batch", "expandable_segments", "watch_memory")
-    return _finding("near_full", "near-full", "warning", "near_full", facts, remedies)
+    return finding_with("near_full", "near-full", "warning", "near_full", facts, remedies)
 
 
 def _xid_signals(event: XidEvent) -> Iterator[Signal]:
@@ -180,14 +182,14 @@ def _xid_signals(event: XidEvent) -> Iterator[Signal]:
         facts["bus_id"] = event.bus_id
     if event.gpu_index is not None:
         facts["gpu_index"] = event.gpu_index
-    finding = _finding(
+    finding = finding_with(
         "hardware", f"xid-{event.xid}", known.severity, cause_of(event.xid), facts, known.advice
     )
     finding = replace(finding, text=event.text)
     yield Signal("open", finding, event.gpu_index, _said(event.at_s, "kernel", event.text))
 
 
-def _finding(
+def finding_with(
     family: Family,
     signature: str,
     severity: Severity,
@@ -195,6 +197,7 @@ def _finding(
     facts: Mapping[str, FactValue],
     remedies: tuple[str, ...],
 ) -> Finding:
+    """A finding of samples; its remedies are made from its own numbers."""
     made = make_all(remedies, facts)
     return Finding(family, signature, severity, dict(facts), cause=cause, remedies=made)
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from cockpit.domain.detectors import LARGEST_STEP_S, Signal
-from cockpit.domain.incidents import FactValue, Finding, Severity
+from cockpit.domain.detectors import LARGEST_STEP_S, Signal, finding_with
+from cockpit.domain.incidents import FactValue, Finding
 from cockpit.domain.lasting import Lasting
 from cockpit.domain.models import GpuSample, HostSample, ProcessSample, RunId
-from cockpit.domain.remedies import make_all
 
 LEFT_BEHIND_MIB: Final = 1024
 """An idle driver, a display or a persistence daemon holds less."""
@@ -100,10 +99,16 @@ def _orphan(gpu: GpuSample, held: int, last: ProcessSample | None, container: bo
         facts["total_mib"] = gpu.mem_total_mib
     if last is not None and (last.mem_used_mib or 0) >= held / 2:
         facts |= {"holder_pid": last.pid, "holder_mib": last.mem_used_mib or 0}
-        return _finding("memory-orphaned", "warning", "memory_orphaned", facts, _FREE_IT)
+        return finding_with(
+            "near_full", "memory-orphaned", "warning", "memory_orphaned", facts, _FREE_IT
+        )
     if container:
-        return _finding("memory-orphaned", "notice", "memory_elsewhere", facts, _SHARED)
-    return _finding("memory-orphaned", "warning", "memory_orphaned", facts, _FREE_IT)
+        return finding_with(
+            "near_full", "memory-orphaned", "notice", "memory_elsewhere", facts, _SHARED
+        )
+    return finding_with(
+        "near_full", "memory-orphaned", "warning", "memory_orphaned", facts, _FREE_IT
+    )
 
 
 def _beside(gpu: GpuSample, other: ProcessSample | None) -> Finding:
@@ -115,7 +120,9 @@ def _beside(gpu: GpuSample, other: ProcessSample | None) -> Finding:
             "total_mib": gpu.mem_total_mib,
             "free_mib": max(0, gpu.mem_total_mib - gpu.mem_used_mib),
         }
-    return _finding("memory-stranger", "warning", "memory_of_stranger", facts, _STRANGER)
+    return finding_with(
+        "near_full", "memory-stranger", "warning", "memory_of_stranger", facts, _STRANGER
+    )
 
 
 _FREE_IT: Final = ("find_holder", "restart_instance")
@@ -137,14 +144,3 @@ def _told(
     elif change == "close" and signature in card.opened:
         before = card.opened.pop(signature)
         yield Signal("close", before.finding, before.gpu, run=before.run)
-
-
-def _finding(
-    signature: str,
-    severity: Severity,
-    cause: str,
-    facts: Mapping[str, FactValue],
-    remedies: tuple[str, ...],
-) -> Finding:
-    made = make_all(remedies, facts)
-    return Finding("near_full", signature, severity, dict(facts), cause=cause, remedies=made)

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cockpit.domain.detectors import LARGEST_STEP_S, Signal
+from cockpit.domain.detectors import LARGEST_STEP_S, Signal, finding_with
 from cockpit.domain.incidents import FactValue, Family, Finding
 from cockpit.domain.lasting import Lasting
 from cockpit.domain.models import DiskSample, HostSample
-from cockpit.domain.remedies import make_all
 
 FULL_SHARE: Final = 0.97
 """Of memory or /dev/shm; the kernel's killer acts at the limit itself."""
@@ -103,5 +102,4 @@ _KINDS: Final[Mapping[str, tuple[Family, str, tuple[str, ...]]]] = {
 def _finding(name: str, facts: dict[str, FactValue]) -> Finding:
     """The signature keeps the mount: two disks that fill are two incidents."""
     family, cause, remedies = _KINDS[name.partition(":")[0]]
-    made = make_all(remedies, facts)
-    return Finding(family, name, "warning", facts, cause=cause, remedies=made)
+    return finding_with(family, name, "warning", cause, facts, remedies)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Final, Literal
 
-from cockpit.domain.detectors import Signal
+from cockpit.domain.detectors import Signal, finding_with
 from cockpit.domain.incidents import Evidence, FactValue, Family, Finding, Severity
 from cockpit.domain.lasting import Lasting
-from cockpit.domain.remedies import make_all
 from cockpit.domain.server_levels import (
     DEAD_S,
     EARLY_S,
@@ -278,5 +277,4 @@ def _per_min(per_s: float | None) -> int | None:
 
 def _finding(name: str, facts: Mapping[str, FactValue]) -> Finding:
     family, severity, cause, remedies = _KINDS[name]
-    made = make_all(remedies, facts)
-    return Finding(family, name, severity, dict(facts), cause=cause, remedies=made)
+    return finding_with(family, name, severity, cause, facts, remedies)
