@@ -86,7 +86,8 @@ def _dispatch(args: argparse.Namespace) -> int:
         _need_screen()
         return _demo(args.hosts)
     if args.command == "replay" and not (args.json or args.redact):
-        _need_screen()
+        if not have_a_screen():
+            return _call("cockpit replay", "cockpit.headless.replay", "without_a_screen", args)
         return _call("cockpit replay", "cockpit.replay_app", "run_replay", args.file)
     words = f"{args.command} {getattr(args, 'action', '')}".strip()
     module = HEADLESS_MODULES.get(words, HEADLESS_MODULES[args.command])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -20,11 +21,23 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(
-            "command_line", problem=message, usage=" ".join(self.format_usage().split())
-        )
+        usage = " ".join(self.format_usage().split())
+        raise UsageError("command_line", problem=message + _near(message), usage=usage)
 
 
+def _near(message: str) -> str:
+    """The word that was meant, where argparse lists those that there are."""
+    found = _CHOICES.search(message)
+    if found is None:
+        return ""
+    import difflib  # for mistakes only
+
+    words = [word.strip(" '") for word in found[2].split(",")]
+    near = difflib.get_close_matches(found[1].lower(), words, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+_CHOICES = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 Add = Callable[..., argparse.ArgumentParser]
 
 

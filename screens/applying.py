@@ -75,7 +75,9 @@ class _Relaunch:
             return
         if plan is not None and plan.blocked:
             show_blocked(self._app, plan)
-        elif await self._app.push_screen_wait(self._dialog(name, plan)):
+        elif not await self._app.push_screen_wait(self._dialog(name, plan)):
+            self._app.notify(_("Nothing was changed."), markup=False)
+        else:
             try:
                 await self._relaunch(name, plan)
             except CockpitError as error:

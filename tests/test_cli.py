@@ -299,3 +299,22 @@ def test_help_lists_what_this_version_has_and_no_more() -> None:
     commands = {words for words in HEADLESS_MODULES if " " not in words}
     built = {name for name in commands if find_spec(f"cockpit.headless.{HEADLESS_MODULES[name]}")}
     assert listed & commands == built
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("statsu", "status"), ("hots", "hosts"), ("rnu", "run")]
+)
+def test_a_command_that_is_spelt_wrong_is_guessed(
+    word: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word]) == 64
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_a_replay_without_a_screen_judges_its_file_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(tmp_path / "none")]) == 74
+    (tmp_path / "log").write_text("no recording\n")
+    assert main(["replay", str(tmp_path / "log")]) == 65
+    assert "terminal" not in capsys.readouterr().err

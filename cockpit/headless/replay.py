@@ -26,6 +26,7 @@ from cockpit.engine.recording_read import Recording, find_recording, read_record
 from cockpit.engine.recording_redact import write_redacted
 from cockpit.engine.recording_rows import log_data
 from cockpit.engine.replay_player import ReplayPlayer
+from cockpit.errors import UsageError
 from cockpit.headless.incident_line import incident_fields
 from cockpit.headless.status_json import gpu_object
 from cockpit.i18n import _
@@ -51,6 +52,12 @@ def main(args: argparse.Namespace) -> int:
         words = _("The recording is cut off; this is as far as it goes.")
         print(words, file=sys.stderr)
     return 0
+
+
+def without_a_screen(args: argparse.Namespace) -> int:
+    """A recording that was to be shown where there is no screen. Raises for the file first, then for the screen."""
+    read_recording(find_recording(Home.from_environ(), args.file))
+    raise UsageError("replay_no_terminal")
 
 
 def events_of(recording: Recording) -> Iterator[Told]:

@@ -16,6 +16,7 @@ from cockpit.i18n import _
 
 MAX_LINE_BYTES: Final = 1024
 MAX_MIB: Final = 1e9
+_USED: Final = ("used", "mem", "mib", "rss", "alloc", "vram")
 _HEADER: Final = ("t_s", "t", "time", "at_s", "timestamp")
 
 
@@ -37,13 +38,23 @@ def readings(stream: BinaryIO, file: str) -> Iterator[Reading]:
         if len(line) > MAX_LINE_BYTES:
             raise _wrong(file, number, "it is too long")
         text = line.decode("utf-8", "replace").lstrip("\ufeff").strip()
-        if not text or text.startswith("#") or (number == 1 and _is_header(text)):
+        if not text or text.startswith("#"):
+            continue
+        if number == 1 and _is_header(text):
+            _check_names(text, file)
             continue
         yield _reading(text, file, number)
 
 
 def _is_header(text: str) -> bool:
     return text.split(",")[0].strip().strip('"').lower() in _HEADER
+
+
+def _check_names(header: str, file: str) -> None:
+    """The second column is what is judged: an error rate that grows is no leak."""
+    names = [name.strip().strip('"').lower() for name in header.split(",")]
+    if len(names) not in (2, 3) or not any(word in names[1] for word in _USED):
+        raise _wrong(file, 1, "its columns are not t_s,used_mib or t_s,used_mib,total_mib")
 
 
 def _reading(text: str, file: str, number: int) -> Reading:

@@ -25,6 +25,11 @@ COMMON_ENTRIES: Final[dict[str, Entry]] = {
         (),
         (_("`cockpit status` and `cockpit run` do without one."),),
     ),
+    "replay_no_terminal": Entry(
+        (_("A replay is shown on a screen, and there is none here."),),
+        (),
+        (_("`--json` prints what happened in it, `--redact OUT` makes a copy without names."),),
+    ),
     "bad_data": Entry(
         (
             _("{path} is not what it should be: {why}."),

@@ -56,7 +56,10 @@ async def test_exit_codes_say_what_is_wrong_with_a_file(desk: Desk) -> None:
     done = await desk.call("replay", "--json")
     assert done.code == 64
     done = await desk.call("replay", str(bad))
-    assert done.code == 64 and "terminal" in done.err
+    assert done.code == 65 and "line 2: no JSON" in done.err
+    good = story(desk.folder / "good.cockpit.gz")
+    done = await desk.call("replay", str(good))
+    assert done.code == 64 and "--json" in done.err
 
 
 async def test_a_cut_off_file_plays_as_far_as_it_goes_and_says_so(desk: Desk) -> None:

@@ -99,9 +99,22 @@ def test_in_words_and_as_a_gate(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("0,-5\n", "line 1"),
         ("0,1e300\n", "line 1"),
         (",5,6\n", "line 1"),
+        ("time,foo\n0,1\n", "line 1"),
+        ("t_s,error_rate,requests\n0,1,2\n", "line 1"),
         ("0,1\n" + "9" * 5000 + "\n", "line 2"),
     ],
-    ids=["one number", "a word", "four", "nan", "negative", "huge", "no time", "long"],
+    ids=[
+        "one number",
+        "a word",
+        "four",
+        "nan",
+        "negative",
+        "huge",
+        "no time",
+        "other columns",
+        "an error rate",
+        "long",
+    ],
 )
 def test_a_line_that_is_none_is_named(
     text: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
